@@ -1,0 +1,97 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Result codes. Every call returns HL_OK (0) or one of these negative codes; a call that does I/O also
+ * takes an optional hl_error, which it fills on failure only, with a sentence that a person can act on.
+ *
+ * There are two classes. An OUTCOME is an answer to expect from a lock (busy, timed out, lost); handle it
+ * where you call. A FAULT says that something else is wrong (no server, bad argument); forward it.
+ *
+ * After HL_EUNKNOWN the lock may be held in Redis by the field of this call; the library never reports such
+ * a hold as held, lets go of it as soon as the server answers, and it ends with its lease at the latest.
+ *
+ * Threads: these functions are pure; hl_error is a plain value that belongs to whoever declares it.
+ */
+#ifndef HIRELOCK_ERROR_H
+#define HIRELOCK_ERROR_H
+
+#include <hirelock/version.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* X(NAME, value, text, class) */
+#define HL_ERROR_MAP(X)                                                    \
+    X(EBUSY, -1, "held by another owner", OUTCOME)                         \
+    X(ETIMEDOUT, -2, "the wait time is over", OUTCOME)                     \
+    X(ECANCELED, -3, "the wait was cancelled", OUTCOME)                    \
+    X(ENOTOWNER, -4, "this owner does not hold the lock", OUTCOME)         \
+    X(ELOST, -5, "the hold ended before its release", OUTCOME)             \
+    X(EUNKNOWN, -6, "the request was sent, its outcome is unknown", OUTCOME) \
+    X(EINVAL, -20, "invalid argument", FAULT)                              \
+    X(ENOMEM, -21, "out of memory", FAULT)                                 \
+    X(ECONN, -22, "no server can be reached", FAULT)                       \
+    X(EPROTO, -23, "the peer does not speak Redis", FAULT)                 \
+    X(ESERVER, -24, "the server refused the command", FAULT)               \
+    X(EDENIED, -25, "not authorised", FAULT)                               \
+    X(ECLOSED, -26, "the client is closed", FAULT)                         \
+    X(EDEADLK, -27, "a call that would wait for itself", FAULT)            \
+    X(EFORKED, -28, "the handle belongs to the parent process", FAULT)     \
+    X(ENOTSUP, -29, "not supported by this version", FAULT)
+
+enum {
+#define HL_ERROR_ENUM(name, value, text, class) HL_##name = (value),
+    HL_ERROR_MAP(HL_ERROR_ENUM)
+#undef HL_ERROR_ENUM
+        HL_OK = 0
+};
+
+/* What went wrong, in words: "acquire 'stock:42': connect 10.0.0.3:6379: connection refused". Never a password. */
+typedef struct hl_error {
+    int code;
+    char text[252];
+} hl_error;
+
+#define HL_ERROR_INIT { 0, "" }
+
+/*
+ * The general text of a code, "held by another owner".
+ *
+ * Threads: any.
+ * Returns: a constant string, for unknown codes too.
+ */
+HL_API const char *hl_err_text(int code);
+
+/*
+ * The name of a code, "HL_EBUSY".
+ *
+ * Threads: any.
+ * Returns: a constant string, for unknown codes too.
+ */
+HL_API const char *hl_err_name(int code);
+
+/*
+ * Is this an answer to expect from a lock, rather than a fault?
+ *
+ * Threads: any.
+ * Returns: true for the codes of class OUTCOME.
+ */
+HL_API bool hl_err_is_outcome(int code);
+
+/*
+ * May the same call succeed later, without anybody changing the program or the server's set-up?
+ *
+ * Threads: any.
+ * Returns: true for HL_EBUSY, HL_ETIMEDOUT, HL_EUNKNOWN, HL_ENOMEM, HL_ECONN and HL_ESERVER.
+ */
+HL_API bool hl_err_is_retriable(int code);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

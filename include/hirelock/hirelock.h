@@ -1,0 +1,12 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* hirelock: distributed locks on Redis, shared with Redisson. This header includes all the others. */
+#ifndef HIRELOCK_HIRELOCK_H
+#define HIRELOCK_HIRELOCK_H
+
+#include <hirelock/client.h>
+#include <hirelock/error.h>
+#include <hirelock/lock.h>
+#include <hirelock/version.h>
+
+#endif
