@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: hirelock contributors
+# SPDX-License-Identifier: MIT
+#
+# Install rules: both libraries, the headers, a CMake package and a pkg-config file for each way
+# of linking.
+
+include(CMakePackageConfigHelpers)
+set(hl_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hirelock)
+set(hl_package ${PROJECT_BINARY_DIR}/package)
+
+# Two export sets: the static one needs the dependencies' development files, the shared one not.
+foreach(kind shared static)
+    install(
+        TARGETS hirelock_${kind}
+        EXPORT hirelock-${kind}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(
+        EXPORT hirelock-${kind}
+        NAMESPACE hirelock::
+        DESTINATION ${hl_cmake_dir})
+endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/hirelock DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h")
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/hirelock-config.cmake.in
+                              ${hl_package}/hirelock-config.cmake
+                              INSTALL_DESTINATION ${hl_cmake_dir})
+# Before 1.0 a minor version may break.
+write_basic_package_version_file(${hl_package}/hirelock-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${hl_package}/hirelock-config.cmake ${hl_package}/hirelock-config-version.cmake
+        DESTINATION ${hl_cmake_dir})
+
+# Relative to the file where it can be, so that an installed tree may be moved.
+if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+    set(hl_pc_prefix ${CMAKE_INSTALL_PREFIX})
+    set(hl_pc_libdir ${CMAKE_INSTALL_LIBDIR})
+else()
+    file(RELATIVE_PATH hl_pc_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+    string(REGEX REPLACE "/$" "" hl_pc_up "${hl_pc_up}")
+    set(hl_pc_prefix \${pcfiledir}/${hl_pc_up})
+    set(hl_pc_libdir \${prefix}/${CMAKE_INSTALL_LIBDIR})
+endif()
+cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_INCLUDEDIR BASE_DIRECTORY "\${prefix}" OUTPUT_VARIABLE
+           hl_pc_includedir)
+list(JOIN hl_pkg_modules " " hl_pc_modules)
+foreach(name hirelock hirelock-static)
+    configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in ${hl_package}/${name}.pc @ONLY)
+    install(FILES ${hl_package}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

@@ -1,0 +1,11 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Looks scripts up in the table that the build embeds. */
+
+#include "redis/script.h"
+
+const struct hli_script *hli_script_get(hli_script_id id)
+{
+    return &hli_script_table[id];
+}
