@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: hirelock contributors
+# SPDX-License-Identifier: MIT
+#
+# headers.sh SOURCE: every public header compiles alone and twice, in C11, C++11 and C++20,
+# without a warning, with each compiler that is here.
+
+. "$(dirname "$0")/tally.sh"
+cd "$1/include" || exit 1
+flags='-Wall -Wextra -pedantic -Wconversion -Werror -fsyntax-only -I .'
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+
+alone() { # HEADER COMPILER LANGUAGE STANDARD
+    if printf '#include <%s>\n#include <%s>\n' "$1" "$1" |
+        "$2" -x "$3" "-std=$4" $flags - >"$log" 2>&1; then
+        pass
+    else
+        fail "$1 alone with $2 -std=$4"
+        cat "$log"
+    fi
+}
+
+here() {
+    command -v "$1" >"$log" && return
+    echo "skipped: no $1"
+    return 1
+}
+
+for header in hirelock/*.h; do
+    [ -f "$header" ] || fail "no header in $1/include/hirelock"
+    [ -f "$header" ] || finish
+done
+for compiler in gcc clang; do
+    here "$compiler" || continue
+    for header in hirelock/*.h; do alone "$header" "$compiler" c c11; done
+done
+for compiler in g++ clang++; do
+    here "$compiler" || continue
+    for header in hirelock/*.h; do
+        alone "$header" "$compiler" c++ c++11
+        alone "$header" "$compiler" c++ c++20
+    done
+done
+finish

@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: hirelock contributors
+# SPDX-License-Identifier: MIT
+#
+# symbols.sh SOURCE LIBRARY: what the shared library exports, what src/hirelock.map names and
+# what the public headers declare are the same functions.
+
+. "$(dirname "$0")/tally.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+lists=$(mktemp -d) || exit 1
+trap 'rm -rf "$lists"' EXIT
+
+nm -D --defined-only "$2" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' |
+    LC_ALL=C sort -u >"$lists/library"
+sed -n 's/^[[:space:]]*\([A-Za-z_*?][A-Za-z0-9_*?]*\);.*/\1/p' "$1/src/hirelock.map" |
+    LC_ALL=C sort -u >"$lists/map"
+awk -f "$here/api.awk" "$1"/include/hirelock/*.h | cut -f 1 | LC_ALL=C sort -u >"$lists/headers"
+
+same() { # A B
+    LC_ALL=C comm -12 "$lists/$1" "$lists/$2" >"$lists/both"
+    passed=$((passed + $(wc -l <"$lists/both")))
+    for symbol in $(LC_ALL=C comm -23 "$lists/$1" "$lists/$2"); do
+        fail "$symbol is in the $1, not in the $2"
+    done
+    for symbol in $(LC_ALL=C comm -13 "$lists/$1" "$lists/$2"); do
+        fail "$symbol is in the $2, not in the $1"
+    done
+}
+
+[ -s "$lists/headers" ] || fail "no HL_API function in $1/include/hirelock"
+same headers map
+same map library
+finish
