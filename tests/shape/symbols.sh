@@ -6,15 +6,17 @@
 # what the public headers declare are the same functions.
 
 . "$(dirname "$0")/tally.sh"
+set -f # a wildcard in the map is a symbol that nothing declares
 here=$(cd "$(dirname "$0")" && pwd)
 lists=$(mktemp -d) || exit 1
 trap 'rm -rf "$lists"' EXIT
 
 nm -D --defined-only "$2" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' |
     LC_ALL=C sort -u >"$lists/library"
-sed -n 's/^[[:space:]]*\([A-Za-z_*?][A-Za-z0-9_*?]*\);.*/\1/p' "$1/src/hirelock.map" |
+sed -n '/global:/,/local:/s/^[[:space:]]*\([^[:space:];]*\);.*/\1/p' "$1/src/hirelock.map" |
     LC_ALL=C sort -u >"$lists/map"
-awk -f "$here/api.awk" "$1"/include/hirelock/*.h | cut -f 1 | LC_ALL=C sort -u >"$lists/headers"
+find "$1/include/hirelock" -name '*.h' -exec awk -f "$here/api.awk" {} + |
+    cut -f 1 | LC_ALL=C sort -u >"$lists/headers"
 
 same() { # A B
     LC_ALL=C comm -12 "$lists/$1" "$lists/$2" >"$lists/both"

@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: hirelock contributors
+# SPDX-License-Identifier: MIT
+#
+# How a test is built: hl_test_support() for what all share, hl_test() for each.
+
+# hl_test_support(FILE...): the library of tests/support.
+function(hl_test_support)
+    list(TRANSFORM ARGN PREPEND support/)
+    add_library(hl_test_support STATIC ${ARGN})
+    if(HL_SANITIZER STREQUAL "thread")
+        target_sources(hl_test_support PRIVATE support/test_runner.c)
+        target_compile_definitions(hl_test_support PUBLIC HL_TEST_RUNNER)
+    else()
+        target_link_libraries(hl_test_support PUBLIC PkgConfig::hl_criterion)
+    endif()
+    hl_test_settings(hl_test_support)
+    target_link_libraries(hl_test_support PUBLIC hl_testing)
+    # redis-server loads it to have its clock moved; it has no sanitizer, so the shim has none.
+    add_library(hl_clock_shim MODULE support/clock_shim.c)
+    target_link_libraries(hl_clock_shim PRIVATE hl_warnings)
+    target_compile_definitions(hl_clock_shim PRIVATE _GNU_SOURCE=)
+    set_target_properties(hl_clock_shim PROPERTIES C_STANDARD 11 C_EXTENSIONS ON)
+    add_dependencies(hl_test_support hl_clock_shim)
+    target_compile_definitions(hl_test_support PRIVATE
+                               HL_CLOCK_SHIM_PATH="$<TARGET_FILE:hl_clock_shim>")
+    # Tests name what they share as "support/redis_server.h".
+    target_include_directories(hl_test_support PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+endfunction()
+
+# hl_test(FOLDER NAME [SLOW] [ROOT]): FOLDER/NAME.c becomes the program and test FOLDER_NAME.
+function(hl_test folder name)
+    cmake_parse_arguments(PARSE_ARGV 2 arg "SLOW;ROOT" "" "")
+    set(target ${folder}_${name})
+    add_executable(${target} ${folder}/${name}.c)
+    hl_test_settings(${target})
+    target_link_libraries(${target} PRIVATE hl_test_support)
+    add_test(NAME ${target} COMMAND ${target})
+    set(labels ${folder})
+    set(timeout 120)
+    if(arg_SLOW)
+        list(APPEND labels slow)
+        set(timeout 1800)
+    endif()
+    if(arg_ROOT)
+        list(APPEND labels root)
+    endif()
+    if(NOT arg_SLOW AND NOT arg_ROOT)
+        list(APPEND labels quick)
+    endif()
+    if(NOT HL_SANITIZER STREQUAL "none")
+        math(EXPR timeout "${timeout} * 4")
+    endif()
+    set_tests_properties(${target} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
+endfunction()
+
+function(hl_test_settings target)
+    # Tests may use what GNU adds to C, such as printf's %m; the library may not.
+    set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS ON)
+    target_link_libraries(${target} PRIVATE hl_internal)
+endfunction()
