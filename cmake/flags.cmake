@@ -6,8 +6,11 @@
 
 add_library(hl_warnings INTERFACE)
 target_compile_options(
-    hl_warnings INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wvla -pedantic
-                          $<$<BOOL:${HL_WERROR}>:-Werror>)
+    hl_warnings INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wvla
+                          $<$<NOT:$<BOOL:$<TARGET_PROPERTY:C_EXTENSIONS>>>:-pedantic>
+                          $<$<BOOL:${HL_WERROR}>:-Werror>
+                          # error texts are shortened to their buffer on purpose
+                          $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation>)
 
 # The sanitizer in use: for every compilation and every link.
 add_library(hl_sanitizer INTERFACE)

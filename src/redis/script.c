@@ -5,7 +5,10 @@
 
 #include "redis/script.h"
 
+#include "base/check.h"
+
 const struct hli_script *hli_script_get(hli_script_id id)
 {
+    HLI_CHECK(id < HLI_SCRIPT_COUNT);
     return &hli_script_table[id];
 }
