@@ -1,0 +1,28 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Time on CLOCK_BOOTTIME. */
+#include "base/clock.h"
+
+#include <time.h>
+
+hli_ns hli_now(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_BOOTTIME, &ts);
+    return (hli_ns)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+hli_ns hli_after_ms(hli_ns from, int64_t ms)
+{
+    hli_ns ns, sum;
+
+    if (ms < 0 || __builtin_mul_overflow(ms, 1000000, &ns) || __builtin_add_overflow(from, ns, &sum))
+        return HLI_NEVER;
+    return sum;
+}
+
+int64_t hli_ms_left(hli_ns now, hli_ns deadline)
+{
+    return deadline > now ? (deadline - now) / 1000000 : 0;
+}

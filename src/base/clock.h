@@ -1,0 +1,35 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Time. Inside the library there is one type, nanoseconds on CLOCK_BOOTTIME, which goes on during suspend, and there are
+ * deadlines only; timeouts in milliseconds exist at the API's edge.
+ */
+#ifndef HLI_BASE_CLOCK_H
+#define HLI_BASE_CLOCK_H
+
+#include <stdint.h>
+
+typedef int64_t hli_ns;
+
+#define HLI_NEVER INT64_MAX
+#define HLI_MS(ms) ((hli_ns)(ms) * 1000000)
+
+hli_ns hli_now(void);
+
+/* `from` + ms; HLI_NEVER when ms is negative ("without end") or the sum does not fit. */
+hli_ns hli_after_ms(hli_ns from, int64_t ms);
+
+/* What is left until `deadline`, rounded down; 0 when it is over. */
+int64_t hli_ms_left(hli_ns now, hli_ns deadline);
+
+static inline hli_ns hli_earlier(hli_ns a, hli_ns b)
+{
+    return a < b ? a : b;
+}
+
+static inline hli_ns hli_later(hli_ns a, hli_ns b)
+{
+    return a > b ? a : b;
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Threads of the library, and the gate: how one thread waits for one thing to happen once. */
+#ifndef HLI_BASE_THREAD_H
+#define HLI_BASE_THREAD_H
+
+#include "base/clock.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* Starts a thread with every signal blocked, so that the program's handlers never run on it, and with a name of at most 15
+ * bytes. Errors: HL_ENOMEM. */
+int hli_thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void *), void *arg);
+
+/* A condition variable on CLOCK_MONOTONIC, and a wait on it until a deadline of ours. */
+void hli_cond_init(pthread_cond_t *cond);
+void hli_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, hli_ns deadline);
+
+/* Opened once by any thread, waited for by one. It may live on the waiter's stack: opening touches it last with its store,
+ * and the wake-up that follows is by address only. */
+struct hli_gate {
+    atomic_int open; /* futex word; the opener's release pairs with the waiter's acquire */
+};
+
+void hli_gate_open(struct hli_gate *gate);
+bool hli_gate_is_open(const struct hli_gate *gate);
+
+/* False when the deadline came first. */
+bool hli_gate_wait(struct hli_gate *gate, hli_ns deadline);
+
+/* Thread cancellation inside a wait would leave it half done: switched off for the time of a public call. */
+int hli_cancelability_off(void);
+void hli_cancelability_restore(int state);
+
+#endif
