@@ -1,0 +1,25 @@
+-- SPDX-FileCopyrightText: hirelock contributors
+-- SPDX-License-Identifier: MIT
+-- Renew many holds at once.
+--
+-- KEYS name...
+-- ARGV field lease_ms count ...   three for each name; count is what this client believes
+-- reply {index, count, ...}       two for each hold that is not as believed: its position from 1, and its count in Redis or
+--                                 -1 when it is gone. An empty reply means that all were renewed as they are.
+--
+-- Keeps: never creates a key, never shortens an expiry (GT does that since Redis 7; before, a look at PTTL), and gives one back
+-- to a key that a stranger's PERSIST left without. A hold that rests (count 0) is gone.
+local differ = {}
+for i, name in ipairs(KEYS) do
+  local lease = ARGV[3 * i - 1]
+  local count = tonumber(redis.call('HGET', name, ARGV[3 * i - 2]) or -1)
+  if count > 0 then
+    local moved = redis.pcall('PEXPIRE', name, lease, 'GT')
+    if moved ~= 1 and redis.call('PTTL', name) < tonumber(lease) then redis.call('PEXPIRE', name, lease) end
+  end
+  if count <= 0 or count ~= tonumber(ARGV[3 * i]) then
+    differ[#differ + 1] = i
+    differ[#differ + 1] = count > 0 and count or -1
+  end
+end
+return differ
