@@ -1,0 +1,69 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * A connection: one socket to the server, the requests that are in flight on it in order, and the reader of their replies.
+ * Any thread sends, and writes its bytes itself when nothing is queued before them; the loop reads, and writes what the
+ * socket did not take at once. Every reply completes the oldest request in flight, but for pub/sub messages.
+ *
+ * A request without a reply for the request timeout drops the connection: libevent's and hiredis' own timers restart with
+ * every send, and so never fire under load.
+ */
+#ifndef HLI_REDIS_CONN_H
+#define HLI_REDIS_CONN_H
+
+#include "base/buffer.h"
+#include "redis/loop.h"
+#include "redis/op.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct event;
+struct hli_conn;
+
+struct hli_conn_events { /* on the loop thread */
+    void (*message)(struct hli_conn *conn, const struct hli_reply *reply);
+    /* Before the request's own completion. May change the answer. */
+    void (*answered)(struct hli_conn *conn, const struct hli_op *op, struct hli_answer *answer);
+    /* After it was closed, before its requests in flight end as HLI_UNKNOWN. */
+    void (*closed)(struct hli_conn *conn, const hl_error *err);
+};
+
+struct hli_conn {
+    struct hli_loop *loop; /* immutable after init */
+    const struct hli_conn_events *events;
+    void *arg;
+    int64_t request_timeout_ms;
+    atomic_uint_fast64_t *commands; /* counts what is sent; may be NULL */
+
+    struct event *readable, *writable; /* loop thread */
+    struct hli_parser *parser;
+    struct hli_task flush;
+    struct hli_timer patience;
+
+    atomic_int fd; /* changed under the mutex; read by a forked child */
+    pthread_mutex_t mutex; /* guards the rest */
+    bool is_open;
+    bool is_broken;  /* a write failed: the loop is to close it */
+    bool is_watched; /* patience is set */
+    struct hli_buffer out;
+    struct hli_ops in_flight;
+};
+
+void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop, const struct hli_conn_events *events, void *arg);
+/* Closed by now. */
+void hli_conn_deinit(struct hli_conn *conn);
+
+/* Takes over a connected socket. Loop thread. Errors: HL_ENOMEM, and the socket is closed. */
+int hli_conn_open(struct hli_conn *conn, int fd);
+
+/* Closes it, reports `closed`, and ends what is in flight. Loop thread. A closed one stays closed, without a report. */
+void hli_conn_close(struct hli_conn *conn, const hl_error *err);
+
+/* Any thread. False when it is not open: nothing was sent, and done will not run. */
+bool hli_conn_send(struct hli_conn *conn, struct hli_op *op);
+
+/* In a forked child: closes the socket, without a word to anybody. */
+void hli_conn_abandon(struct hli_conn *conn);
+
+#endif

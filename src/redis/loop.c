@@ -1,0 +1,274 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* The loop thread: libevent's base with two events of its own, the wake-up eventfd and the next timer. */
+#include "redis/loop.h"
+
+#include "base/bell.h"
+#include "base/check.h"
+#include "base/thread.h"
+
+#include <hirelock/error.h>
+
+#include <event2/event.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+struct hli_loop {
+    pthread_t thread; /* immutable after start */
+    struct hli_bell *bell;
+    void (*on_bell)(void *arg);
+    void *arg;
+
+    pthread_mutex_t mutex; /* guards tasks, timers, stopping, sleeps_until */
+    STAILQ_HEAD(, hli_task) tasks;
+    struct hli_heap timers;
+    bool stopping;
+    hli_ns sleeps_until; /* when the timer event is due */
+
+    atomic_int wake_fd;
+    atomic_bool woken; /* a write to wake_fd is on its way to the loop; more would change nothing */
+
+    struct event_base *base; /* loop thread */
+    struct event *wake_event, *timer_event;
+};
+
+static _Thread_local const struct hli_loop *loop_current;
+
+bool hli_loop_is_current(const struct hli_loop *loop)
+{
+    return loop_current == loop;
+}
+
+struct event_base *hli_loop_base(struct hli_loop *loop)
+{
+    return loop->base;
+}
+
+static void loop_wake(struct hli_loop *loop)
+{
+    if (!atomic_exchange(&loop->woken, true))
+        eventfd_write(atomic_load(&loop->wake_fd), 1);
+}
+
+/* Makes the timer event due at the earliest timer. */
+static void loop_schedule(struct hli_loop *loop)
+{
+    pthread_mutex_lock(&loop->mutex);
+    struct hli_heap_node *first = hli_heap_first(&loop->timers);
+    hli_ns at = first ? first->at : HLI_NEVER;
+    bool changed = at != loop->sleeps_until;
+    loop->sleeps_until = at;
+    pthread_mutex_unlock(&loop->mutex);
+
+    if (!changed)
+        return;
+    if (at == HLI_NEVER) {
+        event_del(loop->timer_event);
+        return;
+    }
+    hli_ns left = hli_later(at - hli_now(), 0);
+    struct timeval tv = { .tv_sec = left / 1000000000, .tv_usec = left % 1000000000 / 1000 };
+    event_add(loop->timer_event, &tv);
+}
+
+static struct hli_task *loop_next_task(struct hli_loop *loop)
+{
+    pthread_mutex_lock(&loop->mutex);
+    struct hli_task *task = STAILQ_FIRST(&loop->tasks);
+    if (task) {
+        STAILQ_REMOVE_HEAD(&loop->tasks, link);
+        task->queued = false;
+    }
+    pthread_mutex_unlock(&loop->mutex);
+    return task;
+}
+
+static struct hli_timer *loop_next_timer(struct hli_loop *loop, hli_ns now)
+{
+    pthread_mutex_lock(&loop->mutex);
+    struct hli_heap_node *first = hli_heap_first(&loop->timers);
+    bool due = first && first->at <= now;
+    if (due)
+        hli_heap_remove(&loop->timers, first);
+    pthread_mutex_unlock(&loop->mutex);
+    return due ? HLI_OF(first, struct hli_timer, node) : NULL;
+}
+
+static void loop_run_tasks(struct hli_loop *loop)
+{
+    struct hli_task *task;
+
+    while ((task = loop_next_task(loop)))
+        task->run(task->arg);
+}
+
+static bool loop_is_stopping(struct hli_loop *loop)
+{
+    pthread_mutex_lock(&loop->mutex);
+    bool stopping = loop->stopping;
+    pthread_mutex_unlock(&loop->mutex);
+    return stopping;
+}
+
+static void loop_on_wake(evutil_socket_t fd, short what, void *arg)
+{
+    struct hli_loop *loop = arg;
+    eventfd_t count;
+
+    (void)what;
+    eventfd_read(fd, &count);
+    atomic_store(&loop->woken, false); /* before the queue is looked at: a later post writes again */
+    if (hli_bell_was_rung(loop->bell))
+        loop->on_bell(loop->arg);
+    loop_run_tasks(loop);
+    if (loop_is_stopping(loop))
+        event_base_loopbreak(loop->base);
+    loop_schedule(loop);
+}
+
+static void loop_on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct hli_loop *loop = arg;
+    struct hli_timer *timer;
+
+    (void)fd, (void)what;
+    while ((timer = loop_next_timer(loop, hli_now())))
+        timer->run(timer->arg);
+    pthread_mutex_lock(&loop->mutex);
+    loop->sleeps_until = HLI_NEVER; /* the event has fired: what is left must be scheduled anew */
+    pthread_mutex_unlock(&loop->mutex);
+    loop_schedule(loop);
+}
+
+static void *loop_run(void *arg)
+{
+    struct hli_loop *loop = arg;
+
+    loop_current = loop;
+    event_base_loop(loop->base, EVLOOP_NO_EXIT_ON_EMPTY);
+    return NULL;
+}
+
+static void loop_free(struct hli_loop *loop)
+{
+    if (loop->wake_event)
+        event_free(loop->wake_event);
+    if (loop->timer_event)
+        event_free(loop->timer_event);
+    if (loop->base)
+        event_base_free(loop->base);
+    hli_bell_take_down(loop->bell);
+    if (loop->wake_fd >= 0)
+        close(loop->wake_fd);
+    pthread_mutex_destroy(&loop->mutex);
+    free(loop);
+}
+
+static int loop_prepare(struct hli_loop *loop)
+{
+    atomic_init(&loop->wake_fd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (loop->wake_fd < 0)
+        return HL_ENOMEM;
+    loop->bell = hli_bell_hang(loop->wake_fd);
+    loop->base = event_base_new();
+    if (!loop->bell || !loop->base)
+        return HL_ENOMEM;
+    loop->wake_event = event_new(loop->base, loop->wake_fd, EV_READ | EV_PERSIST, loop_on_wake, loop);
+    loop->timer_event = evtimer_new(loop->base, loop_on_timer, loop);
+    if (!loop->wake_event || !loop->timer_event || event_add(loop->wake_event, NULL) < 0 ||
+        event_add(loop->timer_event, &(struct timeval){ .tv_sec = 3600 }) < 0)
+        return HL_ENOMEM; /* the timer event has its memory from now on: adding it again cannot fail */
+    return hli_thread_start(&loop->thread, "hirelock-loop", loop_run, loop);
+}
+
+int hli_loop_start(struct hli_loop **ret_loop, void (*on_bell)(void *arg), void *arg)
+{
+    struct hli_loop *loop = calloc(1, sizeof(*loop));
+
+    if (!loop)
+        return HL_ENOMEM;
+    pthread_mutex_init(&loop->mutex, NULL);
+    STAILQ_INIT(&loop->tasks);
+    loop->sleeps_until = HLI_NEVER;
+    loop->on_bell = on_bell;
+    loop->arg = arg;
+    int rc = loop_prepare(loop);
+    if (rc < 0)
+        loop_free(loop);
+    else
+        *ret_loop = loop;
+    return rc;
+}
+
+void hli_loop_stop(struct hli_loop *loop)
+{
+    if (!loop)
+        return;
+    pthread_mutex_lock(&loop->mutex);
+    loop->stopping = true;
+    pthread_mutex_unlock(&loop->mutex);
+    loop_wake(loop);
+    pthread_join(loop->thread, NULL);
+    loop_free(loop);
+}
+
+void hli_loop_post(struct hli_loop *loop, struct hli_task *task)
+{
+    pthread_mutex_lock(&loop->mutex);
+    bool fresh = !task->queued;
+    if (fresh) {
+        task->queued = true;
+        STAILQ_INSERT_TAIL(&loop->tasks, task, link);
+    }
+    pthread_mutex_unlock(&loop->mutex);
+    if (fresh)
+        loop_wake(loop);
+}
+
+static bool timer_move(struct hli_loop *loop, struct hli_timer *timer, hli_ns at, bool only_earlier)
+{
+    pthread_mutex_lock(&loop->mutex);
+    bool was_set = hli_heap_has(&timer->node);
+    if (!was_set || !only_earlier || at < timer->node.at) {
+        if (was_set)
+            hli_heap_remove(&loop->timers, &timer->node);
+        hli_heap_insert(&loop->timers, &timer->node, at);
+    }
+    bool oversleeps = at < loop->sleeps_until;
+    pthread_mutex_unlock(&loop->mutex);
+
+    if (oversleeps && hli_loop_is_current(loop))
+        loop_schedule(loop);
+    else if (oversleeps)
+        loop_wake(loop);
+    return !was_set;
+}
+
+bool hli_timer_set(struct hli_loop *loop, struct hli_timer *timer, hli_ns at)
+{
+    return timer_move(loop, timer, at, false);
+}
+
+bool hli_timer_set_earlier(struct hli_loop *loop, struct hli_timer *timer, hli_ns at)
+{
+    return timer_move(loop, timer, at, true);
+}
+
+bool hli_timer_clear(struct hli_loop *loop, struct hli_timer *timer)
+{
+    pthread_mutex_lock(&loop->mutex);
+    bool was_set = hli_heap_has(&timer->node);
+    if (was_set)
+        hli_heap_remove(&loop->timers, &timer->node);
+    pthread_mutex_unlock(&loop->mutex);
+    return was_set;
+}
+
+void hli_loop_abandon(struct hli_loop *loop)
+{
+    int fd = atomic_exchange(&loop->wake_fd, -1);
+
+    if (fd >= 0)
+        close(fd);
+}

@@ -1,0 +1,139 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Subscriptions. A channel moves between OFF, JOINING, ON and LEAVING, with at most one command of its own in flight. */
+#include "redis/pubsub.h"
+
+#include "base/check.h"
+
+#include <hirelock/error.h>
+
+static void channel_move(struct hli_channel *channel);
+
+void hli_pubsub_init(struct hli_pubsub *pubsub, struct hli_conn *conn)
+{
+    hli_map_init(&pubsub->channels);
+    pubsub->conn = conn;
+    pubsub->is_up = false;
+}
+
+void hli_pubsub_deinit(struct hli_pubsub *pubsub)
+{
+    hli_map_deinit(&pubsub->channels);
+}
+
+static void channel_done(struct hli_op *op, const struct hli_answer *answer)
+{
+    struct hli_channel *channel = HLI_OF(op, struct hli_channel, op);
+    bool joined = channel->state == HLI_CHANNEL_JOINING;
+
+    if (answer->verdict == HLI_UNKNOWN || answer->verdict == HLI_UNSENT || !joined) {
+        channel->state = HLI_CHANNEL_OFF;
+        channel->confirmed_at = 0;
+    } else {
+        channel->state = HLI_CHANNEL_ON;
+        channel->confirmed_at = hli_now();
+    }
+    if (joined && channel->state == HLI_CHANNEL_ON && channel->is_wanted)
+        channel->confirmed(channel);
+    channel_move(channel);
+}
+
+static bool channel_send(struct hli_channel *channel, const char *verb)
+{
+    const struct hli_bytes words[] = { hli_bytes_of(verb), channel->name };
+
+    channel->op.done = channel_done;
+    return hli_op_command(&channel->op, words, 2) == 0 && hli_conn_send(channel->pubsub->conn, &channel->op);
+}
+
+/* Takes the next step towards what is wanted. Out of memory, it is taken with the next wish or the next connection. */
+static void channel_move(struct hli_channel *channel)
+{
+    struct hli_pubsub *pubsub = channel->pubsub;
+
+    if (channel->is_wanted && channel->state == HLI_CHANNEL_OFF && pubsub->is_up) {
+        if (channel_send(channel, "SUBSCRIBE"))
+            channel->state = HLI_CHANNEL_JOINING;
+    } else if (!channel->is_wanted && channel->state == HLI_CHANNEL_ON && pubsub->is_up) {
+        if (channel_send(channel, "UNSUBSCRIBE"))
+            channel->state = HLI_CHANNEL_LEAVING;
+    }
+    if (!channel->is_wanted && channel->state == HLI_CHANNEL_OFF) {
+        hli_map_remove(&pubsub->channels, &channel->node);
+        channel->pubsub = NULL;
+        hli_op_deinit(&channel->op);
+        channel->gone(channel);
+    }
+}
+
+int hli_channel_want(struct hli_pubsub *pubsub, struct hli_channel *channel)
+{
+    if (!channel->pubsub) {
+        if (hli_map_insert(&pubsub->channels, &channel->node, channel->name.data, channel->name.length) < 0)
+            return HL_ENOMEM;
+        channel->pubsub = pubsub;
+    }
+    channel->is_wanted = true;
+    channel_move(channel);
+    return 0;
+}
+
+void hli_channel_drop(struct hli_channel *channel)
+{
+    if (!channel->pubsub || !channel->is_wanted)
+        return;
+    channel->is_wanted = false;
+    channel_move(channel);
+}
+
+static void pubsub_move(struct hli_map_node *node, void *arg)
+{
+    (void)arg;
+    channel_move(HLI_OF(node, struct hli_channel, node));
+}
+
+void hli_pubsub_up(struct hli_pubsub *pubsub)
+{
+    pubsub->is_up = true;
+    hli_map_each(&pubsub->channels, pubsub_move, NULL);
+}
+
+struct pubsub_search {
+    struct hli_channel *found;
+};
+
+static void pubsub_find_stale(struct hli_map_node *node, void *arg)
+{
+    struct hli_channel *channel = HLI_OF(node, struct hli_channel, node);
+    struct pubsub_search *search = arg;
+
+    if (channel->state == HLI_CHANNEL_ON) {
+        channel->state = HLI_CHANNEL_OFF;
+        channel->confirmed_at = 0;
+    }
+    if (channel->state == HLI_CHANNEL_OFF && !channel->is_wanted)
+        search->found = channel;
+}
+
+/* Those that nobody wants leave the map, one for each walk, since a walk must not change what it walks. */
+void hli_pubsub_down(struct hli_pubsub *pubsub)
+{
+    struct pubsub_search search;
+
+    pubsub->is_up = false;
+    do {
+        search.found = NULL;
+        hli_map_each(&pubsub->channels, pubsub_find_stale, &search);
+        if (search.found)
+            channel_move(search.found);
+    } while (search.found);
+}
+
+void hli_pubsub_message(struct hli_pubsub *pubsub, const struct hli_reply *reply)
+{
+    const struct hli_reply *name = hli_reply_text_at(reply, 1);
+    struct hli_map_node *node = name ? hli_map_find(&pubsub->channels, name->text, name->length) : NULL;
+
+    if (node && HLI_OF(node, struct hli_channel, node)->is_wanted)
+        HLI_OF(node, struct hli_channel, node)->message(HLI_OF(node, struct hli_channel, node));
+}

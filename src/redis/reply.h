@@ -1,0 +1,56 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * A reply of the server: a small tree, parsed by hiredis' reader into our own nodes, with bounds that no honest answer to
+ * our commands reaches. Junk, floods and deep nesting are refused while they are being parsed.
+ */
+#ifndef HLI_REDIS_REPLY_H
+#define HLI_REDIS_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum hli_reply_kind {
+    HLI_REPLY_NIL,
+    HLI_REPLY_INTEGER,
+    HLI_REPLY_STATUS,
+    HLI_REPLY_ERROR,
+    HLI_REPLY_STRING,
+    HLI_REPLY_ARRAY,
+};
+
+struct hli_reply {
+    enum hli_reply_kind kind;
+    int64_t integer;
+    size_t length; /* bytes of a text, or items of an array */
+    union {
+        char text[1]; /* NUL-terminated */
+        struct hli_reply *item[1];
+    };
+};
+
+/* Borrowed; NULL when it is no array or too short. */
+const struct hli_reply *hli_reply_item(const struct hli_reply *reply, size_t index);
+
+/* The integer at `index` of an array, where a decimal text counts as one too. */
+bool hli_reply_integer_at(const struct hli_reply *reply, size_t index, int64_t *ret_value);
+
+/* The bulk string at `index` of an array, borrowed; NULL when there is none. */
+const struct hli_reply *hli_reply_text_at(const struct hli_reply *reply, size_t index);
+
+/* The parser of one connection. */
+struct hli_parser;
+
+struct hli_parser *hli_parser_new(void);
+void hli_parser_free(struct hli_parser *parser);
+
+/* Errors: HL_EPROTO, HL_ENOMEM. */
+int hli_parser_feed(struct hli_parser *parser, const char *bytes, size_t length);
+
+/* The next whole reply, owned by the caller, or NULL when more bytes are needed. Errors: HL_EPROTO, HL_ENOMEM. */
+int hli_parser_next(struct hli_parser *parser, struct hli_reply **ret_reply);
+
+void hli_reply_free(struct hli_reply *reply);
+
+#endif
