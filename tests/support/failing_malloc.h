@@ -1,0 +1,40 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * An allocator that fails when told to. Add failing_malloc.c to the test that wants it: it defines
+ * malloc and its family for the whole program. Under sanitizers, which bring allocators of their
+ * own, it is not available, and such tests skip.
+ */
+#ifndef HL_TEST_FAILING_MALLOC_H
+#define HL_TEST_FAILING_MALLOC_H
+
+#include <stdbool.h>
+
+enum failing_scope {
+    FAILING_THREAD, /* the calls of the thread that arms */
+    FAILING_PROCESS /* the calls of all threads */
+};
+
+bool failing_malloc_available(void);
+
+/* From now on the n-th allocation (from 0), and only that, returns NULL. */
+void failing_malloc_arm(enum failing_scope scope, long n);
+
+/* True when it was reached. */
+bool failing_malloc_disarm(void);
+long failing_malloc_calls(void); /* counted between the last arm and disarm */
+
+/* Runs it with n = 0, 1, 2 ... until it ends without having met a failure. */
+struct failing_scenario {
+    enum failing_scope scope;
+    void (*prepare)(void *arg);             /* not armed; may be NULL */
+    void (*run)(void *arg);                 /* armed */
+    void (*verify)(void *arg, bool failed); /* not armed: failed says whether one was injected */
+    void *arg;
+};
+
+/* The number of failures injected: each allocation of a whole run has failed once. */
+long failing_malloc_sweep(const struct failing_scenario *scenario);
+
+#endif

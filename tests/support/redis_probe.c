@@ -1,0 +1,209 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Each question is one command on the server's link. */
+#include "redis_probe.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "deadline.h"
+#include "fatal.h"
+#include "redis_link.h"
+
+static redisReply *redis_ask(struct redis_server *server, const char *format, va_list args)
+{
+    return redis_link_command(redis_server_link(server), format, args);
+}
+
+redisReply *redis_command(struct redis_server *server, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    redisReply *reply = redis_ask(server, format, args);
+    va_end(args);
+    return reply;
+}
+
+static int64_t redis_read_int(redisReply *reply, const char *format)
+{
+    int64_t value = -1;
+    if (!reply)
+        fatal("no answer to %s", format);
+    if (reply->type == REDIS_REPLY_INTEGER)
+        value = reply->integer;
+    else if (reply->type == REDIS_REPLY_STRING)
+        value = strtoll(reply->str, NULL, 10);
+    else if (reply->type != REDIS_REPLY_NIL)
+        fatal("no integer for %s: %s", format, reply->str ? reply->str : "an array");
+    freeReplyObject(reply);
+    return value;
+}
+
+int64_t redis_int(struct redis_server *server, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    redisReply *reply = redis_ask(server, format, args);
+    va_end(args);
+    return redis_read_int(reply, format);
+}
+
+static void redis_print(FILE *out, const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_INTEGER)
+        fprintf(out, "%lld", reply->integer);
+    else if (reply->type == REDIS_REPLY_NIL)
+        fputs("(nil)", out);
+    else if (reply->str)
+        fwrite(reply->str, 1, (size_t)reply->len, out);
+    for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements; i++) {
+        if (i > 0)
+            fputc(' ', out);
+        redis_print(out, reply->element[i]);
+    }
+}
+
+const char *redis_str(struct redis_server *server, const char *format, ...)
+{
+    static _Thread_local char texts[8][4096];
+    static _Thread_local unsigned turn;
+    char *text = texts[turn++ % 8];
+    va_list args;
+    va_start(args, format);
+    redisReply *reply = redis_ask(server, format, args);
+    va_end(args);
+    if (!reply)
+        fatal("no answer to %s", format);
+    memset(text, 0, sizeof texts[0]);
+    FILE *out = fmemopen(text, sizeof texts[0] - 1, "w");
+    must(out);
+    redis_print(out, reply);
+    fclose(out);
+    freeReplyObject(reply);
+    return text;
+}
+
+void redis_do(struct redis_server *server, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    redisReply *reply = redis_ask(server, format, args);
+    va_end(args);
+    if (!reply || reply->type == REDIS_REPLY_ERROR)
+        fatal("%s: %s", format, reply ? reply->str : "no answer");
+    freeReplyObject(reply);
+}
+
+int redis_post(struct redis_server *server, const char *format, ...)
+{
+    int done = 0;
+    redisContext *context = redis_link_connect(redis_server_socket(server));
+    must(context);
+    va_list args;
+    va_start(args, format);
+    must(redisvAppendCommand(context, format, args) == REDIS_OK);
+    va_end(args);
+    while (!done)
+        must(redisBufferWrite(context, &done) == REDIS_OK);
+    int fd = dup(context->fd);
+    must(fd >= 0);
+    redisFree(context);
+    return fd;
+}
+
+int64_t redis_calls(struct redis_server *server, const char *command)
+{
+    char key[64];
+    int64_t calls = 0;
+    snprintf(key, sizeof key, "cmdstat_%s:calls=", command);
+    redisReply *reply = redis_command(server, "INFO commandstats");
+    must(reply && reply->type == REDIS_REPLY_STRING);
+    const char *found = strstr(reply->str, key);
+    if (found)
+        calls = strtoll(found + strlen(key), NULL, 10);
+    freeReplyObject(reply);
+    return calls;
+}
+
+int64_t redis_evalsha_calls(struct redis_server *server)
+{
+    return redis_calls(server, "evalsha");
+}
+
+int redis_subscribers(struct redis_server *server, const char *channel)
+{
+    redisReply *reply = redis_command(server, "PUBSUB NUMSUB %s", channel);
+    must(reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2);
+    int count = (int)reply->element[1]->integer;
+    freeReplyObject(reply);
+    return count;
+}
+
+static const char *redis_kind_name(enum redis_kind kind)
+{
+    return kind == REDIS_PUBSUB ? "pubsub" : "normal";
+}
+
+int redis_clients(struct redis_server *server, enum redis_kind kind, const char *name)
+{
+    char wanted[128];
+    int count = 0;
+    snprintf(wanted, sizeof wanted, " name=%s", name);
+    redisReply *reply = redis_command(server, "CLIENT LIST TYPE %s", redis_kind_name(kind));
+    must(reply && reply->type == REDIS_REPLY_STRING);
+    const char *at = reply->str;
+    while ((at = strstr(at, " name="))) {
+        if (strncmp(at, wanted, strlen(wanted)) == 0 && strncmp(at, " name=hltest ", 13) != 0)
+            count++;
+        at++;
+    }
+    freeReplyObject(reply);
+    return count;
+}
+
+int redis_kill_clients(struct redis_server *server, enum redis_kind kind)
+{
+    return (int)redis_int(server, "CLIENT KILL TYPE %s", redis_kind_name(kind));
+}
+
+bool redis_wait_subscribers(struct redis_server *server, const char *channel, int n, int64_t ms)
+{
+    struct deadline deadline = deadline_in(ms);
+    while (redis_subscribers(server, channel) != n) {
+        if (deadline_is_over(deadline))
+            return false;
+        deadline_nap();
+    }
+    return true;
+}
+
+bool redis_wait_clients(struct redis_server *server, enum redis_kind kind, int n, int64_t ms)
+{
+    struct deadline deadline = deadline_in(ms);
+    while (redis_clients(server, kind, "hirelock") != n) {
+        if (deadline_is_over(deadline))
+            return false;
+        deadline_nap();
+    }
+    return true;
+}
+
+bool redis_wait_int(struct redis_server *server, int64_t value, int64_t ms, const char *format, ...)
+{
+    struct deadline deadline = deadline_in(ms);
+    for (;;) {
+        va_list args;
+        va_start(args, format);
+        redisReply *reply = redis_ask(server, format, args);
+        va_end(args);
+        if (redis_read_int(reply, format) == value)
+            return true;
+        if (deadline_is_over(deadline))
+            return false;
+        deadline_nap();
+    }
+}

@@ -1,0 +1,51 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Questions that tests ask a running server, and the waits built of them. Formats are hiredis's:
+ * %s, %d, %lld, and %b with pointer and size_t.
+ */
+#ifndef HL_TEST_REDIS_PROBE_H
+#define HL_TEST_REDIS_PROBE_H
+
+#include <hiredis/hiredis.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "redis_server.h"
+
+/* The raw reply, to be freed by freeReplyObject; NULL when the server does not answer. */
+redisReply *redis_command(struct redis_server *server, const char *format, ...);
+
+/* An integer reply (or a string that is one). Nil is -1; an error or no answer ends the test. */
+int64_t redis_int(struct redis_server *server, const char *format, ...);
+
+/* A string, status or error reply, nil as "(nil)", an array as its parts with spaces between.
+ * Borrowed: overwritten by this thread's 8th next call; cut after 4 KiB. */
+const char *redis_str(struct redis_server *server, const char *format, ...);
+
+/* For set-up: an error reply ends the test. */
+void redis_do(struct redis_server *server, const char *format, ...);
+
+/* Sends without waiting for the answer, on a connection of its own that stays open until the
+ * descriptor returned is closed: DEBUG SLEEP, endless scripts. */
+int redis_post(struct redis_server *server, const char *format, ...);
+
+int64_t redis_calls(struct redis_server *server, const char *command); /* by INFO commandstats */
+int64_t redis_evalsha_calls(struct redis_server *server);
+int redis_subscribers(struct redis_server *server, const char *channel);
+
+/* Connections of clients whose name begins with `name`. */
+enum redis_kind { REDIS_NORMAL, REDIS_PUBSUB };
+int redis_clients(struct redis_server *server, enum redis_kind kind, const char *name);
+
+/* Closes all connections of that kind but the tests' own; returns how many. */
+int redis_kill_clients(struct redis_server *server, enum redis_kind kind);
+
+/* False when it has not come true within slow_ms(ms). */
+bool redis_wait_subscribers(struct redis_server *server, const char *channel, int n, int64_t ms);
+bool redis_wait_clients(struct redis_server *server, enum redis_kind kind, int n, int64_t ms);
+bool redis_wait_int(struct redis_server *server, int64_t value, int64_t ms, const char *format,
+                    ...);
+
+#endif

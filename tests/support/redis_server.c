@@ -1,0 +1,325 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Writes a redis.conf, starts the program and waits until it answers. */
+#include "redis_server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "deadline.h"
+#include "fatal.h"
+#include "listener.h"
+#include "redis_link.h"
+#include "redis_log.h"
+#include "redis_program.h"
+#include "spawn.h"
+
+struct redis_server {
+    struct redis_options options; /* strings borrowed only until redis.conf is written */
+    pid_t pid;                    /* 0: killed */
+    bool frozen;
+    int port;
+    char dir[64];
+    char socket[80];
+    char log[80];
+    char url[96];
+    _Atomic int64_t *clock_offset_ms; /* mapped; NULL without shim */
+    struct redis_link link;
+};
+
+static const char *redis_server_shim(void)
+{
+    const char *shim = getenv("HL_CLOCK_SHIM");
+#ifdef HL_CLOCK_SHIM_PATH
+    if (!shim)
+        shim = HL_CLOCK_SHIM_PATH;
+#endif
+    return shim && access(shim, R_OK) == 0 ? shim : NULL;
+}
+
+bool redis_server_has_clock_shim(void)
+{
+    return redis_server_shim() != NULL;
+}
+
+static void redis_server_make_dir(struct redis_server *server)
+{
+    const char *base = getenv("TMPDIR");
+    snprintf(server->dir, sizeof server->dir, "%s/hl-redis-XXXXXX",
+             base && strlen(base) < 40 ? base : "/tmp");
+    if (!mkdtemp(server->dir))
+        fatal_errno("mkdtemp %s", server->dir);
+    snprintf(server->socket, sizeof server->socket, "%s/s", server->dir);
+    snprintf(server->log, sizeof server->log, "%s/log", server->dir);
+}
+
+/* Everything that a test could trip over by accident is off: snapshots, rewrites, fsync. The user
+ * hltest is the tests' own way in, whatever happens to the default user. */
+static void redis_server_write_config(struct redis_server *server)
+{
+    char path[80];
+    const struct redis_options *options = &server->options;
+    snprintf(path, sizeof path, "%s/redis.conf", server->dir);
+    FILE *file = fopen(path, "we");
+    if (!file)
+        fatal_errno("open %s", path);
+    fprintf(file, "bind 127.0.0.1\nport %d\nunixsocket %s\n", server->port, server->socket);
+    fprintf(file, "dir %s\nlogfile \"\"\ndaemonize no\nsave \"\"\n", server->dir);
+    fprintf(file, "appendonly %s\nappendfsync no\n", options->appendonly ? "yes" : "no");
+    fprintf(file, "auto-aof-rewrite-percentage 0\nuser hltest on nopass ~* &* +@all\n");
+    if (redis_program_version() >= 70000)
+        fprintf(file, "enable-debug-command yes\naof-timestamp-enabled yes\n");
+    if (options->password)
+        fprintf(file, "requirepass \"%s\"\n", options->password);
+    if (options->config)
+        fprintf(file, "%s\n", options->config);
+    must(fclose(file) == 0);
+}
+
+static void redis_server_map_clock(struct redis_server *server)
+{
+    char path[80];
+    snprintf(path, sizeof path, "%s/clock", server->dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, sizeof(int64_t)) != 0)
+        fatal_errno("make %s", path);
+    void *page = mmap(NULL, sizeof(int64_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    must(page != MAP_FAILED);
+    server->clock_offset_ms = page;
+    close(fd);
+}
+
+static void redis_server_spawn(struct redis_server *server)
+{
+    char config[80], preload[512], shim_file[128];
+    snprintf(config, sizeof config, "%s/redis.conf", server->dir);
+    char *argv[] = {(char *)redis_program(), config, NULL};
+    struct spawn spawn = {.argv = argv, .output = server->log};
+    if (server->clock_offset_ms) {
+        snprintf(preload, sizeof preload, "LD_PRELOAD=%s", redis_server_shim());
+        snprintf(shim_file, sizeof shim_file, "HL_CLOCK_SHIM_FILE=%s/clock", server->dir);
+        spawn.environment[0] = preload;
+        spawn.environment[1] = shim_file;
+    }
+    server->pid = spawn_start(&spawn);
+    server->frozen = false;
+}
+
+/* What PING says: ready, or not yet. */
+static bool redis_server_answers(struct redis_server *server)
+{
+    redisContext *context = redis_link_connect(server->socket);
+    if (!context)
+        return false;
+    redisReply *reply = redisCommand(context, "PING");
+    bool ready = reply && (reply->type == REDIS_REPLY_STATUS || server->options.may_be_loading);
+    freeReplyObject(reply);
+    redisFree(context);
+    return ready;
+}
+
+/* False when the program ended because somebody else has its port. */
+static bool redis_server_comes_up(struct redis_server *server)
+{
+    struct deadline deadline = deadline_in(15000);
+    int status = 0;
+    while (!redis_server_answers(server)) {
+        if (spawn_reap(server->pid, 0, &status)) {
+            server->pid = 0;
+            if (redis_log_contains(server->log, "Address already in use"))
+                return false;
+            redis_server_show_log(server);
+            fatal("%s ended with status %d", redis_program(), status);
+        }
+        if (deadline_is_over(deadline)) {
+            redis_server_show_log(server);
+            fatal("%s does not answer", redis_program());
+        }
+        deadline_nap();
+    }
+    return true;
+}
+
+/* A port is free only until somebody takes it: on a clash, try the next one. */
+static void redis_server_first_start(struct redis_server *server)
+{
+    for (int i = 0; i < 20; i++) {
+        server->port = server->options.tcp ? listener_free_port() : 0;
+        redis_server_write_config(server);
+        redis_server_spawn(server);
+        if (redis_server_comes_up(server))
+            return;
+        unlink(server->log);
+    }
+    fatal("no port left for %s", redis_program());
+}
+
+struct redis_server *redis_server_start(const struct redis_options *options)
+{
+    struct redis_server *server = calloc(1, sizeof *server);
+    must(server);
+    if (options)
+        server->options = *options;
+    redis_server_make_dir(server);
+    redis_link_init(&server->link, server->socket);
+    if (server->options.clock_shim) {
+        must(redis_server_has_clock_shim());
+        redis_server_map_clock(server);
+    }
+    redis_server_first_start(server);
+    if (server->port)
+        snprintf(server->url, sizeof server->url, "redis://127.0.0.1:%d", server->port);
+    else
+        snprintf(server->url, sizeof server->url, "unix://%s", server->socket);
+    return server;
+}
+
+void redis_server_kill(struct redis_server *server)
+{
+    int status = 0;
+    if (!server->pid)
+        return;
+    redis_link_drop(&server->link);
+    kill(server->pid, SIGKILL);
+    if (!spawn_reap(server->pid, 10000, &status))
+        fatal("redis-server %d survives SIGKILL", (int)server->pid);
+    server->pid = 0;
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) {
+        redis_server_show_log(server);
+        fatal("redis-server had ended by itself, status %d", status);
+    }
+}
+
+static int redis_server_remove_entry(const char *path, const struct stat *stat, int type,
+                                     struct FTW *where)
+{
+    (void)stat;
+    (void)type;
+    (void)where;
+    return remove(path);
+}
+
+/* A crash report fails the test even if the test has killed the server since. */
+static void redis_server_close_log(struct redis_server *server)
+{
+    if (redis_log_reports_crash(server->log)) {
+        redis_server_show_log(server);
+        fatal("redis-server crashed");
+    }
+    unlink(server->log);
+}
+
+void redis_server_stop(struct redis_server *server)
+{
+    if (!server)
+        return;
+    redis_server_kill(server);
+    redis_link_deinit(&server->link);
+    redis_server_close_log(server);
+    if (server->clock_offset_ms)
+        munmap((void *)server->clock_offset_ms, sizeof(int64_t));
+    nftw(server->dir, redis_server_remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    free(server);
+}
+
+void redis_server_restart(struct redis_server *server)
+{
+    struct deadline deadline = deadline_in(15000);
+    redis_server_kill(server);
+    for (;;) {
+        redis_server_close_log(server);
+        redis_server_spawn(server);
+        if (redis_server_comes_up(server))
+            return;
+        if (deadline_is_over(deadline))
+            fatal("port %d was taken while redis-server was down", server->port);
+    }
+}
+
+void redis_server_freeze(struct redis_server *server)
+{
+    int status = 0;
+    kill(server->pid, SIGSTOP);
+    while (waitpid(server->pid, &status, WUNTRACED) < 0)
+        must(errno == EINTR);
+    must(WIFSTOPPED(status));
+    server->frozen = true;
+}
+
+void redis_server_thaw(struct redis_server *server)
+{
+    must(server->frozen);
+    kill(server->pid, SIGCONT);
+    server->frozen = false;
+}
+
+void redis_server_wipe(struct redis_server *server)
+{
+    static const char *const kept[] = {"appendonlydir", "appendonly.aof", "dump.rdb"};
+    must(server->pid == 0);
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        char path[96];
+        snprintf(path, sizeof path, "%s/%s", server->dir, kept[i]);
+        nftw(path, redis_server_remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    }
+}
+
+void redis_server_step_clock(struct redis_server *server, int64_t ms)
+{
+    must(server->clock_offset_ms);
+    atomic_fetch_add(server->clock_offset_ms, ms);
+}
+
+const char *redis_server_url(const struct redis_server *server)
+{
+    return server->url;
+}
+
+const char *redis_server_socket(const struct redis_server *server)
+{
+    return server->socket;
+}
+
+const char *redis_server_dir(const struct redis_server *server)
+{
+    return server->dir;
+}
+
+int redis_server_port(const struct redis_server *server)
+{
+    return server->port;
+}
+
+pid_t redis_server_pid(const struct redis_server *server)
+{
+    return server->pid;
+}
+
+int64_t redis_server_cpu_us(const struct redis_server *server)
+{
+    clockid_t clock;
+    struct timespec used;
+    must(clock_getcpuclockid(server->pid, &clock) == 0 && clock_gettime(clock, &used) == 0);
+    return (int64_t)used.tv_sec * 1000000 + used.tv_nsec / 1000;
+}
+
+void redis_server_show_log(const struct redis_server *server)
+{
+    redis_log_show(server->log);
+}
+
+struct redis_link *redis_server_link(struct redis_server *server)
+{
+    return &server->link;
+}

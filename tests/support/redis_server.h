@@ -1,0 +1,61 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Real redis-server processes (redis_program.h), each in a temporary directory of its own. A server
+ * dies with the thread that started it. What goes wrong with a server itself ends the test, with
+ * the end of its log.
+ */
+#ifndef HL_TEST_REDIS_SERVER_H
+#define HL_TEST_REDIS_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct redis_link;
+struct redis_server;
+
+/* All zero: unix socket only, nothing persisted, nobody needs a password. */
+struct redis_options {
+    bool tcp;             /* listens on a free port of 127.0.0.1 as well, and the URL names that */
+    bool appendonly;      /* keeps its keys over kill and restart */
+    bool may_be_loading;  /* start and restart return at the first answer, even -LOADING */
+    bool clock_shim;      /* redis_server_step_clock works */
+    const char *password; /* of the default user */
+    const char *config;   /* more lines of redis.conf; `user NAME on >pw ...` adds a user */
+};
+
+/* Returns when the server answers PING. options may be NULL. */
+struct redis_server *redis_server_start(const struct redis_options *options);
+
+/* Ends and frees it, looks for crash and sanitizer reports in its log (a failure), and removes its
+ * directory. NULL is accepted. */
+void redis_server_stop(struct redis_server *server);
+
+void redis_server_kill(struct redis_server *server);   /* SIGKILL; what is on disk stays */
+void redis_server_freeze(struct redis_server *server); /* SIGSTOP; the kernel still accepts */
+void redis_server_thaw(struct redis_server *server);
+void redis_server_wipe(struct redis_server *server); /* a killed server forgets its data */
+
+/* Kills it if it runs, and starts it again in its place: same directory, socket and port. */
+void redis_server_restart(struct redis_server *server);
+
+/* Moves the server's wall clock, on top of what was moved before. Needs .clock_shim. */
+void redis_server_step_clock(struct redis_server *server, int64_t ms);
+bool redis_server_has_clock_shim(void); /* this build brings the shim's library */
+
+const char *redis_server_url(const struct redis_server *server); /* without credentials */
+const char *redis_server_socket(const struct redis_server *server);
+const char *redis_server_dir(const struct redis_server *server);
+int redis_server_port(const struct redis_server *server); /* 0 without .tcp */
+pid_t redis_server_pid(const struct redis_server *server);
+int64_t redis_server_cpu_us(const struct redis_server *server); /* used since it was started */
+
+/* Prints the last lines of its log to stderr. */
+void redis_server_show_log(const struct redis_server *server);
+
+/* The link for questions; redis_probe.h asks them. */
+struct redis_link *redis_server_link(struct redis_server *server);
+
+#endif
