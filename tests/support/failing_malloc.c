@@ -32,11 +32,13 @@ static _Thread_local bool failing_thread_counts;
 
 #if HL_FAILING_MALLOC
 
+/* NOLINTBEGIN(cert-dcl51-cpp): the names are glibc's */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *memory);
+/* NOLINTEND(cert-dcl51-cpp) */
 
 static bool failing_now(void)
 {

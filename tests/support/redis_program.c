@@ -21,12 +21,24 @@ const char *redis_program(void)
 
 static int redis_program_number;
 
+/* "7.0.15" */
+static int redis_program_parse(const char *version)
+{
+    int number = 0;
+    for (int i = 0; i < 3; i++) {
+        char *end = NULL;
+        number = number * 100 + (int)strtol(version, &end, 10);
+        version = *end == '.' ? end + 1 : end;
+    }
+    return number;
+}
+
 static void redis_program_ask(void)
 {
     char path[] = "/tmp/hl-version-XXXXXX";
     char *argv[] = {(char *)redis_program(), "--version", NULL};
     char line[256] = "";
-    int status = 0, major = 0, minor = 0, patch = 0;
+    int status = 0;
     int fd = mkstemp(path);
     must(fd >= 0);
     must(spawn_reap(spawn_start(&(struct spawn){.argv = argv, .output = path}), 10000, &status));
@@ -34,9 +46,9 @@ static void redis_program_ask(void)
     close(fd);
     unlink(path);
     const char *version = length > 0 ? strstr(line, "v=") : NULL;
-    if (!version || sscanf(version, "v=%d.%d.%d", &major, &minor, &patch) != 3)
+    if (!version)
         fatal("%s --version says \"%s\"", argv[0], line);
-    redis_program_number = major * 10000 + minor * 100 + patch;
+    redis_program_number = redis_program_parse(version + 2);
 }
 
 int redis_program_version(void)

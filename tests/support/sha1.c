@@ -27,7 +27,7 @@ static uint32_t sha1_mix(unsigned round, uint32_t b, uint32_t c, uint32_t d)
 static void sha1_block(uint32_t hash[5], const uint8_t block[64])
 {
     uint32_t w[80], v[5];
-    for (unsigned i = 0; i < 16; i++)
+    for (size_t i = 0; i < 16; i++)
         w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
                (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
     for (unsigned i = 16; i < 80; i++)
