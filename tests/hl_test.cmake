@@ -27,11 +27,13 @@ function(hl_test_support)
     target_include_directories(hl_test_support PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 endfunction()
 
-# hl_test(FOLDER NAME [SLOW] [ROOT]): FOLDER/NAME.c becomes the program and test FOLDER_NAME.
+# hl_test(FOLDER NAME [SLOW] [ROOT] [WITH FILE...]): FOLDER/NAME.c, with files of support/ that
+# are not for all tests, becomes the program and test FOLDER_NAME.
 function(hl_test folder name)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "SLOW;ROOT" "" "")
+    cmake_parse_arguments(PARSE_ARGV 2 arg "SLOW;ROOT" "" "WITH")
+    list(TRANSFORM arg_WITH PREPEND support/)
     set(target ${folder}_${name})
-    add_executable(${target} ${folder}/${name}.c)
+    add_executable(${target} ${folder}/${name}.c ${arg_WITH})
     hl_test_settings(${target})
     target_link_libraries(${target} PRIVATE hl_test_support)
     add_test(NAME ${target} COMMAND ${target})
