@@ -9,7 +9,7 @@
 
 #include <criterion/criterion.h>
 
-int __lsan_is_turned_off(void); /* NOLINT(bugprone-reserved-identifier): the sanitizer's name */
+int __lsan_is_turned_off(void);
 
 int __lsan_is_turned_off(void)
 {
