@@ -1,0 +1,235 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What every test is written with. The tests run under Criterion, or, where that cannot run
+ * (ThreadSanitizer), under test_runner.c; no other file includes Criterion.
+ *
+ *     Test(fair_lock, grants_in_arrival_order, .init = start, .fini = stop, .timeout = 30) { ... }
+ *
+ * .timeout is in seconds, 60 by default, and is made longer by slow_ms() like every deadline.
+ * A check that fails ends the test. In another thread it ends the test's process, without .fini;
+ * in a forked child it ends the child, and the test fails when its body returns. Children end by
+ * _exit(). A body that calls exit() has failed, whatever the status.
+ */
+#ifndef HL_TEST_TEST_H
+#define HL_TEST_TEST_H
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "deadline.h"
+
+#define check(condition)                                                                           \
+    ((condition) ? (void)0 : hl_test_fail(__FILE__, __LINE__, "not so: %s", #condition))
+#define check_msg(condition, ...)                                                                  \
+    ((condition) ? (void)0 : hl_test_fail(__FILE__, __LINE__, __VA_ARGS__))
+#define check_int(actual, expected)                                                                \
+    hl_test_check_int(&(struct hl_test_place){__FILE__, __LINE__, #actual}, (intmax_t)(actual),    \
+                      (intmax_t)(expected))
+#define check_str(actual, expected)                                                                \
+    hl_test_check_str(&(struct hl_test_place){__FILE__, __LINE__, #actual}, (actual), (expected))
+
+/* Ends the test as skipped; the arguments say what it lacked, like those of printf. */
+#define skip(...) hl_test_skip(__FILE__, __LINE__, __VA_ARGS__)
+
+/* How long a test lasts that is allowed `ms` on an idle machine: longer under sanitizers. */
+static inline int64_t slow_ms(int64_t ms)
+{
+    const char *slowdown = getenv("HL_TEST_SLOWDOWN");
+    double factor = slowdown != NULL ? strtod(slowdown, NULL) : 1;
+    return factor > 0 ? (int64_t)((double)ms * factor) : ms;
+}
+
+/* Looks at a condition until it is true or slow_ms(ms) are over; the last look decides. */
+static inline bool wait_until(bool (*condition)(void *), void *arg, int64_t ms)
+{
+    struct deadline deadline = deadline_in(ms);
+    while (!condition(arg)) {
+        if (deadline_is_over(deadline))
+            return condition(arg);
+        deadline_nap();
+    }
+    return true;
+}
+
+/* From here on: how it is done. */
+
+enum {
+    HL_TEST_TIMEOUT_S = 60,
+    HL_TEST_FAILED = 97, /* status of a process that a check ended */
+    HL_TEST_DONE = 120   /* of a body that was not left by exit(0), under test_runner.c */
+};
+
+struct hl_test_place {
+    const char *file;
+    int line;
+    const char *what;
+};
+
+/* The process a test runs in; one variable per program, which the linker merges. */
+struct hl_test_process {
+    pid_t pid;                 /* also the thread id of its main thread, and of no other */
+    atomic_bool *child_failed; /* in memory shared with forked children */
+    bool in_body;              /* main thread */
+};
+__attribute__((weak)) struct hl_test_process hl_test_process;
+
+_Noreturn void hl_test_fail(const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+_Noreturn void hl_test_skip(const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static inline void hl_test_process_init(void)
+{
+    if (hl_test_process.child_failed == NULL)
+        hl_test_process.child_failed = mmap(NULL, sizeof(atomic_bool), PROT_READ | PROT_WRITE,
+                                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (hl_test_process.child_failed == MAP_FAILED)
+        abort();
+    hl_test_process.pid = getpid();
+}
+
+static inline bool hl_test_in_main_thread(void)
+{
+    return gettid() == hl_test_process.pid;
+}
+
+static inline double hl_test_timeout_s(double timeout_s)
+{
+    return (double)slow_ms((int64_t)((timeout_s > 0 ? timeout_s : HL_TEST_TIMEOUT_S) * 1000)) /
+           1000;
+}
+
+static inline void hl_test_run(void (*body)(void), const struct hl_test_place *place)
+{
+    hl_test_process.in_body = true;
+    body();
+    hl_test_process.in_body = false;
+    if (atomic_load(hl_test_process.child_failed))
+        hl_test_fail(place->file, place->line, "a check failed in a child of %s", place->what);
+}
+
+static inline void hl_test_check_int(const struct hl_test_place *place, intmax_t actual,
+                                     intmax_t expected)
+{
+    if (actual != expected)
+        hl_test_fail(place->file, place->line, "%s is %jd, expected %jd", place->what, actual,
+                     expected);
+}
+
+static inline void hl_test_check_str(const struct hl_test_place *place, const char *actual,
+                                     const char *expected)
+{
+    if (actual == expected || (actual != NULL && expected != NULL && strcmp(actual, expected) == 0))
+        return;
+    hl_test_fail(place->file, place->line, "%s is \"%s\", expected \"%s\"", place->what,
+                 actual != NULL ? actual : "(null)", expected != NULL ? expected : "(null)");
+}
+
+#ifdef HL_TEST_RUNNER
+
+struct hl_test {
+    const char *suite, *name;
+    void (*body)(void);
+    struct hl_test_place place;
+    struct hl_test_options {
+        int end; /* lets a Test without options be written without a comma */
+        double timeout;
+        void (*init)(void);
+        void (*fini)(void);
+    } options;
+    struct hl_test *next;
+};
+void hl_test_register(struct hl_test *test);
+
+#define Test(...) HL_TEST(__VA_ARGS__, .end = 0)
+#define HL_TEST(suite_, name_, ...)                                                                \
+    static void suite_##_##name_##_body(void);                                                     \
+    __attribute__((constructor)) static void suite_##_##name_##_register(void)                     \
+    {                                                                                              \
+        static struct hl_test test = {.suite = #suite_,                                            \
+                                      .name = #name_,                                              \
+                                      .body = suite_##_##name_##_body,                             \
+                                      .place = {__FILE__, __LINE__, #suite_ "/" #name_},           \
+                                      .options = {__VA_ARGS__}};                                   \
+        hl_test_register(&test);                                                                   \
+    }                                                                                              \
+    static void suite_##_##name_##_body(void)
+
+#else
+#include <criterion/criterion.h>
+
+/*
+ * Criterion passes a test that calls exit(0), so that is looked at here. The constructor runs in
+ * Criterion's process, which enforces the timeout, and once more in the test's own.
+ */
+#undef Test
+#define Test(...) HL_TEST(__VA_ARGS__, .sentinel_ = 0)
+#define HL_TEST(suite_, name_, ...)                                                                \
+    static void suite_##_##name_##_body(void);                                                     \
+    CR_TEST_BASE(suite_, name_, __VA_ARGS__)                                                       \
+    {                                                                                              \
+        hl_test_run(suite_##_##name_##_body,                                                       \
+                    &(struct hl_test_place){__FILE__, __LINE__, #suite_ "/" #name_});              \
+    }                                                                                              \
+    __attribute__((constructor)) static void suite_##_##name_##_prepare(void)                      \
+    {                                                                                              \
+        double *timeout = &CR_IDENTIFIER_(suite_, name_, extra).timeout;                           \
+        *timeout = hl_test_timeout_s(*timeout);                                                    \
+        hl_test_process_init();                                                                    \
+    }                                                                                              \
+    static void suite_##_##name_##_body(void)
+
+__attribute__((destructor)) static void hl_test_at_exit(void)
+{
+    if (hl_test_process.in_body && hl_test_in_main_thread()) {
+        dprintf(STDERR_FILENO, "[----] the test called exit()\n");
+        _exit(HL_TEST_FAILED);
+    }
+}
+
+/* Criterion answers only the test's main thread, and hangs when a forked child calls it. */
+__attribute__((weak)) void hl_test_fail(const char *file, int line, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!hl_test_in_main_thread()) {
+        dprintf(STDERR_FILENO, "[----] %s:%d: %s\n", file, line, text);
+        atomic_store(hl_test_process.child_failed, true);
+        _exit(HL_TEST_FAILED);
+    }
+    struct criterion_assert_stats stats = {
+        .message = text, .passed = false, .line = (unsigned)line, .file = file};
+    hl_test_process.in_body = false;
+    criterion_send_assert(&stats);
+    criterion_abort_test();
+}
+
+__attribute__((weak)) void hl_test_skip(const char *file, int line, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!hl_test_in_main_thread())
+        hl_test_fail(file, line, "skip() outside of the test's main thread: %s", text);
+    dprintf(STDERR_FILENO, "[SKIP] %s::%s: %s\n", criterion_current_test->category,
+            criterion_current_test->name, text);
+    hl_test_process.in_body = false;
+    criterion_skip_test("%s", text);
+}
+#endif
+
+#endif
