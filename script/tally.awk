@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: hirelock contributors
+# SPDX-License-Identifier: MIT
+#
+# Reads the output of `ctest -V` and counts tests, not programs: a line for each program, all of
+# its output when something failed, the reason of each skipped test, and the sum as last line.
+# "expected" and "needs_root" name files of lines "PROGRAM COUNT", where 0 is one test that is no
+# program of ours. A program that ran fewer tests than it lists has failed the others.
+
+function count_of(listed) {
+    return listed > 0 ? listed : 1
+}
+
+# Criterion says on one line how many it ran and how many of them passed; what was skipped has a
+# line of its own and is in neither number.
+function read_line(id, text,    word) {
+    output[id] = output[id] text "\n"
+    if (text ~ /^\[SKIP\] /) {
+        skips[id]++
+        reasons[id] = reasons[id] "       skipped: " substr(text, 8) "\n"
+    } else if (text ~ /^\[====\] Synthesis: Tested: /) {
+        split(text, word, /[ |:]+/)
+        passes[id] += word[6]
+        synthesis[id] = 1
+    }
+}
+
+function judge(id, name, result, seconds,    p, f, s) {
+    seen[name] = 1
+    if (listed[name] > 0) {
+        p = passes[id] + 0
+        s = skips[id] + 0
+        f = listed[name] - p - s
+        if (!(id in synthesis)) { p = 0; s = 0; f = listed[name]; result = result ", no closing line" }
+        if (f < 0) { f = 1; result = result ", more tests than listed" }
+        if (f == 0 && result != "Passed") { f = 1; if (p > 0) p-- }
+    } else {
+        p = result == "Passed"
+        s = result == "Skipped"
+        f = !p && !s
+    }
+    passed += p; failed += f; skipped += s
+    printf "%-4s %-34s %3d passed", f ? "FAIL" : "ok", name, p
+    if (f) printf ", %d failed", f
+    if (s) printf ", %d skipped", s
+    printf " (%s s)%s\n", seconds, result == "Passed" || result == "Failed" ? "" : " " result
+    if (f) printf "---- output of %s\n%s---- end of %s\n", name, output[id], name
+    else if (s) printf "%s", id in reasons ? reasons[id] : output[id]
+    fflush()
+    delete output[id]
+}
+
+BEGIN {
+    while ((getline line < expected) > 0) {
+        split(line, field, " ")
+        listed[field[1]] = field[2]
+    }
+}
+
+/^[0-9]+: (Test command|Working Directory|Environment variables|Test timeout)/ { next }
+
+match($0, /^[0-9]+: ?/) {
+    id = $0
+    sub(/:.*/, "", id)
+    read_line(id, substr($0, RLENGTH + 1))
+    next
+}
+
+/^ *[0-9]+\/[0-9]+ +Test +#[0-9]+: / {
+    id = $0
+    sub(/^[^#]*#/, "", id)
+    name = id
+    sub(/:.*/, "", id)
+    sub(/^[0-9]+: */, "", name)
+    result = name
+    sub(/ .*/, "", name)
+    seconds = $(NF - 1)
+    sub(/^[^ ]+ \.*/, "", result)
+    sub(/^[ *]+/, "", result)
+    sub(/  +.*$/, "", result)
+    judge(id, name, result, seconds)
+    next
+}
+
+/^(CMake Error|Errors while running CTest|ctest: )/ { print }
+
+END {
+    for (name in listed)
+        if (!(name in seen)) {
+            printf "FAIL %s did not run\n", name
+            failed += count_of(listed[name])
+        }
+    while ((getline line < needs_root) > 0) {
+        split(line, field, " ")
+        printf "skip %-34s needs root\n", field[1]
+        skipped += count_of(field[2])
+    }
+    if (passed + failed == 0) {
+        print "FAIL no test ran"
+        failed = 1
+    }
+    printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
+    exit failed > 0
+}
