@@ -61,29 +61,44 @@ static long thread_futex(atomic_int *word, int op, int value, const struct times
 
 void hli_gate_open(struct hli_gate *gate)
 {
-    atomic_store_explicit(&gate->open, 1, memory_order_release);
-    thread_futex(&gate->open, FUTEX_WAKE, 1, NULL);
+    atomic_store_explicit(&gate->state, HLI_GATE_OPEN, memory_order_release);
+    thread_futex(&gate->state, FUTEX_WAKE, 1, NULL);
+}
+
+void hli_gate_poke(struct hli_gate *gate)
+{
+    int shut = HLI_GATE_SHUT;
+
+    if (atomic_compare_exchange_strong(&gate->state, &shut, HLI_GATE_POKED))
+        thread_futex(&gate->state, FUTEX_WAKE, 1, NULL);
 }
 
 bool hli_gate_is_open(const struct hli_gate *gate)
 {
-    return atomic_load_explicit(&gate->open, memory_order_acquire) != 0;
+    return atomic_load_explicit(&gate->state, memory_order_acquire) == HLI_GATE_OPEN;
 }
 
-bool hli_gate_wait(struct hli_gate *gate, hli_ns deadline)
+static enum hli_gate_state gate_look(struct hli_gate *gate)
 {
-    while (!hli_gate_is_open(gate)) {
-        if (deadline == HLI_NEVER) {
-            thread_futex(&gate->open, FUTEX_WAIT, 0, NULL);
-            continue;
-        }
-        hli_ns left = deadline - hli_now();
-        if (left <= 0)
-            return hli_gate_is_open(gate);
+    int poked = HLI_GATE_POKED;
+
+    if (atomic_compare_exchange_strong(&gate->state, &poked, HLI_GATE_SHUT))
+        return HLI_GATE_POKED;
+    return (enum hli_gate_state)poked;
+}
+
+enum hli_gate_state hli_gate_wait(struct hli_gate *gate, hli_ns deadline)
+{
+    enum hli_gate_state state;
+
+    while ((state = gate_look(gate)) == HLI_GATE_SHUT) {
+        hli_ns left = deadline == HLI_NEVER ? 0 : deadline - hli_now();
         struct timespec timeout = thread_timespec(left);
-        thread_futex(&gate->open, FUTEX_WAIT, 0, &timeout);
+        if (deadline != HLI_NEVER && left <= 0)
+            return HLI_GATE_SHUT;
+        thread_futex(&gate->state, FUTEX_WAIT, HLI_GATE_SHUT, deadline == HLI_NEVER ? NULL : &timeout);
     }
-    return true;
+    return state;
 }
 
 int hli_cancelability_off(void)

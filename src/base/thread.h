@@ -18,17 +18,22 @@ int hli_thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void 
 void hli_cond_init(pthread_cond_t *cond);
 void hli_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, hli_ns deadline);
 
-/* Opened once by any thread, waited for by one. It may live on the waiter's stack: opening touches it last with its store,
- * and the wake-up that follows is by address only. */
+/*
+ * Opened once by any thread, waited for by one; until then it may be poked, to make the waiter look around. It may live on the
+ * waiter's stack: opening touches it last with its store, and the wake-up that follows is by address only.
+ */
 struct hli_gate {
-    atomic_int open; /* futex word; the opener's release pairs with the waiter's acquire */
+    atomic_int state; /* futex word; the opener's release pairs with the waiter's acquire */
 };
 
+enum hli_gate_state { HLI_GATE_SHUT, HLI_GATE_OPEN, HLI_GATE_POKED };
+
 void hli_gate_open(struct hli_gate *gate);
+void hli_gate_poke(struct hli_gate *gate);
 bool hli_gate_is_open(const struct hli_gate *gate);
 
-/* False when the deadline came first. */
-bool hli_gate_wait(struct hli_gate *gate, hli_ns deadline);
+/* OPEN; POKED, and the poke is used up; or SHUT when the deadline came first. */
+enum hli_gate_state hli_gate_wait(struct hli_gate *gate, hli_ns deadline);
 
 /* Thread cancellation inside a wait would leave it half done: switched off for the time of a public call. */
 int hli_cancelability_off(void);

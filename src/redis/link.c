@@ -95,12 +95,15 @@ struct hli_pubsub *hli_link_pubsub(struct hli_link *link)
 
 void hli_link_send(struct hli_link *link, struct hli_op *op)
 {
-    static const struct hli_answer unsent = { .verdict = HLI_UNSENT, .code = HL_ECONN, .text = "not connected" };
+    hl_error problem = { HL_ECONN, "not connected yet" };
+    struct hli_answer unsent = { .verdict = HLI_UNSENT, .text = problem.text };
 
-    if (!atomic_load(&link->is_up) || !hli_conn_send(&link->conn[LINK_COMMANDS], op)) {
-        op->sent_at = hli_now();
-        op->done(op, &unsent);
-    }
+    if (atomic_load(&link->is_up) && hli_conn_send(&link->conn[LINK_COMMANDS], op))
+        return;
+    hli_link_problem(link, &problem);
+    unsent.code = problem.code;
+    op->sent_at = hli_now();
+    op->done(op, &unsent);
 }
 
 static struct hli_link *link_of(struct hli_conn *conn)

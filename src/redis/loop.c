@@ -23,7 +23,7 @@ struct hli_loop {
     pthread_mutex_t mutex; /* guards tasks, timers, stopping, sleeps_until */
     STAILQ_HEAD(, hli_task) tasks;
     struct hli_heap timers;
-    bool stopping;
+    bool stopping, stopped;
     hli_ns sleeps_until; /* when the timer event is due */
 
     atomic_int wake_fd;
@@ -150,8 +150,10 @@ static void *loop_run(void *arg)
     return NULL;
 }
 
-static void loop_free(struct hli_loop *loop)
+void hli_loop_free(struct hli_loop *loop)
 {
+    if (!loop)
+        return;
     if (loop->wake_event)
         event_free(loop->wake_event);
     if (loop->timer_event)
@@ -195,14 +197,21 @@ int hli_loop_start(struct hli_loop **ret_loop, void (*on_bell)(void *arg), void 
     loop->arg = arg;
     int rc = loop_prepare(loop);
     if (rc < 0)
-        loop_free(loop);
+        hli_loop_free(loop);
     else
         *ret_loop = loop;
     return rc;
 }
 
+static struct hli_timer *loop_next_orphan(struct hli_loop *loop)
+{
+    return loop_next_timer(loop, HLI_NEVER);
+}
+
 void hli_loop_stop(struct hli_loop *loop)
 {
+    struct hli_timer *timer;
+
     if (!loop)
         return;
     pthread_mutex_lock(&loop->mutex);
@@ -210,7 +219,12 @@ void hli_loop_stop(struct hli_loop *loop)
     pthread_mutex_unlock(&loop->mutex);
     loop_wake(loop);
     pthread_join(loop->thread, NULL);
-    loop_free(loop);
+    pthread_mutex_lock(&loop->mutex);
+    loop->stopped = true;
+    pthread_mutex_unlock(&loop->mutex);
+    while ((timer = loop_next_orphan(loop)))
+        if (timer->orphaned)
+            timer->orphaned(timer->arg);
 }
 
 void hli_loop_post(struct hli_loop *loop, struct hli_task *task)
@@ -229,6 +243,10 @@ void hli_loop_post(struct hli_loop *loop, struct hli_task *task)
 static bool timer_move(struct hli_loop *loop, struct hli_timer *timer, hli_ns at, bool only_earlier)
 {
     pthread_mutex_lock(&loop->mutex);
+    if (loop->stopped) {
+        pthread_mutex_unlock(&loop->mutex);
+        return false;
+    }
     bool was_set = hli_heap_has(&timer->node);
     if (!was_set || !only_earlier || at < timer->node.at) {
         if (was_set)

@@ -24,18 +24,21 @@ struct hli_task {
     void *arg;
 };
 
-/* Runs on the loop thread once its time has come. Zero-initialised, then `run` and `arg` set. */
+/* Runs on the loop thread once its time has come. Zero-initialised, then the functions and `arg` set. */
 struct hli_timer {
-    struct hli_heap_node node; /* loop mutex */
-    void (*run)(void *arg);    /* immutable after init */
+    struct hli_heap_node node;   /* loop mutex */
+    void (*run)(void *arg);      /* immutable after init */
+    void (*orphaned)(void *arg); /* instead of run, when the loop has stopped; may be NULL */
     void *arg;
 };
 
 /* on_bell runs on the loop thread after a bell was rung (base/bell.h). Errors: HL_ENOMEM. */
 int hli_loop_start(struct hli_loop **ret_loop, void (*on_bell)(void *arg), void *arg);
 
-/* Joins the thread; tasks that wait run before, timers do not. Not from the loop thread. NULL is fine. */
+/* Joins the thread; tasks that wait run before, timers that are set are orphaned, and later ones are not set at all. Not from the
+ * loop thread. NULL is fine, for both. */
 void hli_loop_stop(struct hli_loop *loop);
+void hli_loop_free(struct hli_loop *loop); /* stopped */
 
 bool hli_loop_is_current(const struct hli_loop *loop);
 struct event_base *hli_loop_base(struct hli_loop *loop); /* loop thread */

@@ -1,0 +1,323 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Acquiring: arguments, joining, leaving, and the last look. */
+#include "lease/acquire.h"
+
+#include "base/check.h"
+#include "base/error.h"
+#include "lease/ask.h"
+#include "lease/hold.h"
+#include "lease/loss.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ACQUIRE_MIN_LEASE_MS = 10 }; /* a shorter one is over before the margin of its validity begins */
+
+static const int64_t acquire_max_ms = INT64_C(100000000000); /* about three years: no sum of times overflows */
+
+static bool acquire_look(struct hli_wait *wait, hli_ns now);
+
+static int acquire_check(const hl_acquire_options *options, hl_error *err)
+{
+    if (options->wait_ms < HL_WAIT_FOREVER || options->wait_ms > acquire_max_ms)
+        return hli_fail(err, HL_EINVAL, "wait_ms is neither -1 nor from 0 to 10^11");
+    if (options->lease_ms != 0 && (options->lease_ms < ACQUIRE_MIN_LEASE_MS || options->lease_ms > acquire_max_ms))
+        return hli_fail(err, HL_EINVAL, "lease_ms is neither 0 nor from %d to 10^11", ACQUIRE_MIN_LEASE_MS);
+    if (options->max_hold_ms < 0 || options->max_hold_ms > acquire_max_ms)
+        return hli_fail(err, HL_EINVAL, "max_hold_ms is not from 0 to 10^11");
+    if (options->min_hold_ms < 0 || options->min_hold_ms > acquire_max_ms)
+        return hli_fail(err, HL_EINVAL, "min_hold_ms is not from 0 to 10^11");
+    if (options->ret_busy && options->ret_busy->size < sizeof(options->ret_busy->size))
+        return hli_fail(err, HL_EINVAL, "ret_busy->size is not set");
+    return 0;
+}
+
+static void acquire_take_options(struct hli_acquire *acquire, const hl_acquire_options *options)
+{
+    int64_t watchdog_ms = acquire->name->client->settings.watchdog_timeout_ms;
+
+    acquire->is_watched = options->lease_ms == 0;
+    acquire->lease_ms = acquire->is_watched ? watchdog_ms : options->lease_ms;
+    acquire->is_try = options->wait_ms == HL_NO_WAIT;
+    acquire->max_hold_ms = options->max_hold_ms;
+    acquire->min_hold_ms = options->min_hold_ms;
+    acquire->on_event = options->on_event;
+    acquire->event_arg = options->event_arg;
+    acquire->ret_busy = options->ret_busy;
+}
+
+/* Everything that needs memory is made here, so that nothing is ever held in Redis without a record of it here. */
+int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name, const hl_acquire_options *options, hl_error *err)
+{
+    struct hl_owner *owner = options->owner ? options->owner : hli_owner_of_thread();
+    int rc = acquire_check(options, err);
+
+    if (rc < 0)
+        return rc;
+    *acquire = (struct hli_acquire){ .name = name, .owner = owner };
+    acquire->spare = owner ? hli_tenure_new(name) : NULL;
+    if (!acquire->spare || (options->on_event && hli_callbacks_want(&name->client->callbacks) < 0)) {
+        hli_tenure_unref(acquire->spare);
+        return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
+    }
+    hli_name_ref(name);
+    hli_owner_ref(owner);
+    acquire_take_options(acquire, options);
+    /* A try waits for no holder; how long it waits for a server is the outage timeout's business. */
+    hli_wait_init(&acquire->wait, name->client, acquire->is_try ? HL_WAIT_FOREVER : options->wait_ms, err);
+    acquire->wait.look = acquire_look;
+    acquire->wait.look_at =
+        hli_earlier(acquire->wait.deadline, hli_after_ms(acquire->wait.started, name->client->settings.outage_timeout_ms));
+    acquire->wait.cancel = NULL;
+    return 0;
+}
+
+void hli_acquire_deinit(struct hli_acquire *acquire)
+{
+    hli_tenure_unref(acquire->spare);
+    hli_tenure_unref(acquire->got);
+    hli_owner_unref(acquire->owner);
+    hli_name_unref(acquire->name);
+}
+
+static void acquire_count(hl_client *client, int code)
+{
+    struct hli_counters *counters = &client->counters;
+
+    if (code == HL_EBUSY)
+        hli_count(&counters->busy);
+    else if (code == HL_ETIMEDOUT)
+        hli_count(&counters->timeouts);
+    else if (code == HL_ECANCELED)
+        hli_count(&counters->cancels);
+}
+
+void hli_acquire_fail(struct hli_turn *turn, struct hli_acquire *acquire, int code, const char *text)
+{
+    struct hli_name *name = turn->name;
+    char shown[96];
+
+    if (acquire->is_waiting) {
+        TAILQ_REMOVE(&name->waiters, acquire, link);
+        acquire->is_waiting = false;
+        hli_uncount(&name->client->counters.waiters_now);
+    } else if (acquire->got && acquire->got->deepener == acquire) {
+        acquire->got->deepener = NULL;
+    }
+    acquire_count(name->client, code);
+    hli_fail(acquire->wait.err, code, "acquire '%s': %s",
+             hli_error_escape(shown, sizeof(shown), name->bytes, name->length), text);
+    hli_turn_finish(turn, &acquire->wait, code);
+}
+
+/* What a caller of an older version has no room for is left out. */
+static void acquire_tell_busy(const struct hli_turn *turn, hl_lock_info *ret_busy)
+{
+    const struct hli_name *name = turn->name;
+    const struct hli_tenure *tenure = name->current;
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+
+    info.locked = true;
+    if (tenure && tenure->state == HLI_TENURE_OWN) {
+        info.mine = true;
+        info.hold_count = tenure->hold.count;
+        info.lease_left_ms = hli_ms_left(turn->now, tenure->valid_until);
+        hli_tenure_field(tenure, info.owner);
+    } else {
+        info.mine = strncmp(name->busy.owner, name->client->id, HLI_UUID_LENGTH) == 0;
+        info.hold_count = name->busy.count;
+        info.lease_left_ms = name->busy.pttl_ms;
+        memcpy(info.owner, name->busy.owner, sizeof(info.owner));
+    }
+    size_t size = ret_busy->size < sizeof(info) ? ret_busy->size : sizeof(info);
+    info.size = ret_busy->size;
+    memcpy(ret_busy, &info, size);
+}
+
+void hli_acquire_fail_busy(struct hli_turn *turn, struct hli_acquire *acquire, int code)
+{
+    const struct hli_tenure *tenure = turn->name->current;
+    bool is_ours = tenure && tenure->state == HLI_TENURE_OWN;
+    char text[160];
+
+    if (acquire->ret_busy)
+        acquire_tell_busy(turn, acquire->ret_busy);
+    snprintf(text, sizeof(text), "%s%s%s", code == HL_EBUSY ? "held by " : "the wait time is over; held by ",
+             is_ours ? "another owner of this client" : turn->name->busy.owner,
+             is_ours || turn->name->busy.owner[0] ? "" : "another owner");
+    hli_acquire_fail(turn, acquire, code, text);
+}
+
+/* The wait time or the outage timeout is over: busy if that was the last thing we heard, else the reason why we heard nothing. */
+static void acquire_time_out(struct hli_turn *turn, struct hli_acquire *acquire)
+{
+    const struct hli_name *name = turn->name;
+    char text[192];
+
+    if ((name->current && name->current->state == HLI_TENURE_OWN && !acquire->got) ||
+        (name->problem == 0 && name->answered_at >= acquire->wait.started)) {
+        hli_acquire_fail_busy(turn, acquire, HL_ETIMEDOUT);
+    } else if (name->problem < 0) {
+        hli_acquire_fail(turn, acquire, name->problem, name->problem_text);
+    } else {
+        snprintf(text, sizeof(text), "no answer from %s within %lld ms", hli_link_where(name->client->link),
+                 (long long)((turn->now - acquire->wait.started) / 1000000));
+        hli_acquire_fail(turn, acquire, HL_ECONN, text);
+    }
+}
+
+/* When the call has heard nothing that it can use for the outage timeout. Who waits behind an owner of this process is served. */
+static hli_ns acquire_outage_at(const struct hli_turn *turn, const struct hli_acquire *acquire)
+{
+    const struct hli_name *name = turn->name;
+    bool is_served = name->current && name->current->state == HLI_TENURE_OWN && !acquire->got;
+    hli_ns since = is_served ? turn->now : hli_later(acquire->wait.started, name->answered_at);
+
+    return hli_after_ms(since, name->client->settings.outage_timeout_ms);
+}
+
+static bool acquire_look(struct hli_wait *wait, hli_ns now)
+{
+    struct hli_acquire *acquire = HLI_OF(wait, struct hli_acquire, wait);
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, acquire->name);
+    bool goes_on = !wait->is_finished;
+    hli_ns outage_at = acquire_outage_at(&turn, acquire);
+    if (goes_on && hli_wait_is_cancelled(wait))
+        hli_acquire_fail(&turn, acquire, HL_ECANCELED, "cancelled");
+    else if (goes_on && (now >= wait->deadline || now >= outage_at))
+        acquire_time_out(&turn, acquire);
+    goes_on = !wait->is_finished;
+    wait->look_at = hli_earlier(wait->deadline, outage_at);
+    if (!goes_on && TAILQ_EMPTY(&acquire->name->waiters))
+        hli_ask_abandon(&turn);
+    hli_turn_end(&turn);
+    return goes_on;
+}
+
+static bool acquire_waits_already(const struct hli_name *name, const struct hl_owner *owner)
+{
+    const struct hli_acquire *other;
+
+    TAILQ_FOREACH (other, &name->waiters, link)
+        if (other->owner == owner)
+            return true;
+    return false;
+}
+
+/* A try can be answered here when another owner of this process holds. */
+static bool acquire_is_busy_here(const struct hli_turn *turn, const struct hli_acquire *acquire)
+{
+    const struct hli_tenure *tenure = turn->name->current;
+
+    return acquire->is_try && tenure && tenure->state == HLI_TENURE_OWN && turn->now < hli_hold_validity(tenure);
+}
+
+static void acquire_join(struct hli_turn *turn, struct hli_acquire *acquire, bool at_head)
+{
+    struct hli_name *name = turn->name;
+
+    if (atomic_load(&name->client->is_closed)) {
+        hli_acquire_fail(turn, acquire, HL_ECANCELED, "the client is closed");
+    } else if (acquire_waits_already(name, acquire->owner)) {
+        hli_acquire_fail(turn, acquire, HL_EINVAL, "its owner waits for it already");
+    } else if (acquire_is_busy_here(turn, acquire)) {
+        hli_acquire_fail_busy(turn, acquire, HL_EBUSY);
+    } else {
+        if (at_head)
+            TAILQ_INSERT_HEAD(&name->waiters, acquire, link);
+        else
+            TAILQ_INSERT_TAIL(&name->waiters, acquire, link);
+        acquire->is_waiting = true;
+        hli_count(&name->client->counters.waiters_now);
+        hli_ask_go(turn);
+    }
+}
+
+void hli_acquire_start(struct hli_acquire *acquire)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, acquire->name);
+    struct hli_tenure *outer = hli_name_hold_of(acquire->name, acquire->owner);
+    if (hli_wait_is_cancelled(&acquire->wait))
+        hli_acquire_fail(&turn, acquire, HL_ECANCELED, "cancelled");
+    else if (outer)
+        hli_hold_deepen(&turn, outer, acquire);
+    else
+        acquire_join(&turn, acquire, false);
+    hli_turn_end(&turn);
+}
+
+/* A nested call that is told too late: its level goes again, and with the clock's word the whole hold is lost. */
+static int acquire_settle_nested(struct hli_turn *turn, struct hli_acquire *acquire)
+{
+    struct hli_tenure *tenure = acquire->got;
+    char shown[96];
+
+    if (tenure->state == HLI_TENURE_OWN && turn->now < hli_hold_validity(tenure))
+        return HL_OK;
+    if (tenure->hold.count > 1)
+        tenure->hold.count--;
+    if (tenure->state == HLI_TENURE_OWN)
+        hli_loss_declare(turn, tenure, "expired");
+    return hli_fail(acquire->wait.err, HL_ELOST, "acquire '%s': the outer hold ended before its release",
+                    hli_error_escape(shown, sizeof(shown), turn->name->bytes, turn->name->length));
+}
+
+/* What was got is over already: the call waits on, as the first in the line. */
+static int acquire_wait_on(struct hli_turn *turn, struct hli_acquire *acquire)
+{
+    acquire->got = NULL; /* the caller has it, and drops its reference */
+    acquire->wait.is_finished = false;
+    atomic_store(&acquire->wait.gate.state, HLI_GATE_SHUT);
+    acquire->wait.look_at = turn->now; /* its wait time may be over too */
+    acquire_join(turn, acquire, true);
+    return 1;
+}
+
+int hli_acquire_settle(struct hli_acquire *acquire)
+{
+    struct hli_tenure *late = acquire->got;
+    struct hli_turn turn;
+    int code = acquire->wait.code;
+
+    if (code < 0)
+        return code;
+    hli_turn_begin(&turn, acquire->name);
+    bool is_nested = acquire->got->hold.is_accepted;
+    if (is_nested)
+        code = acquire_settle_nested(&turn, acquire);
+    else if (!hli_hold_accept(&turn, acquire->got))
+        code = acquire_wait_on(&turn, acquire);
+    hli_turn_end(&turn);
+    if (code == 1)
+        hli_tenure_unref(late);
+    if (code == HL_OK) {
+        hli_count(&acquire->wait.client->counters.acquires);
+        if (!is_nested)
+            hli_histogram_add(&acquire->wait.client->counters.wait, hli_now() - acquire->wait.started);
+    }
+    return code;
+}
+
+int hli_acquire_block(struct hli_acquire *acquire)
+{
+    int code;
+
+    do {
+        hli_wait_block(&acquire->wait);
+    } while ((code = hli_acquire_settle(acquire)) == 1);
+    return code;
+}
+
+void hli_acquire_cancel_all(struct hli_turn *turn)
+{
+    struct hli_name *name = turn->name;
+
+    if (name->current && name->current->deepener)
+        hli_acquire_fail(turn, name->current->deepener, HL_ECANCELED, "the client is closed");
+    hli_ask_fail_all(turn, HL_ECANCELED, "the client is closed");
+}

@@ -1,0 +1,54 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Acquiring: one call from its arguments to its result. An owner without a hold joins the name's waiters; one with a hold goes
+ * a level deeper. Blocking and async calls differ only in how they are told.
+ */
+#ifndef HLI_LEASE_ACQUIRE_H
+#define HLI_LEASE_ACQUIRE_H
+
+#include "lease/name.h"
+
+struct hli_acquire {
+    struct hli_wait wait;
+    TAILQ_ENTRY(hli_acquire) link; /* name mutex: in the name's waiters */
+    bool is_waiting;               /* name mutex */
+
+    struct hli_name *name;  /* counted, immutable, as all below */
+    struct hl_owner *owner; /* counted */
+    int64_t lease_ms;       /* what Redis is asked for: its own lease time or the watchdog's */
+    bool is_watched;        /* without a lease time of its own */
+    bool is_try;            /* a busy answer is the end */
+    int64_t max_hold_ms, min_hold_ms;
+    hl_event_cb on_event;
+    void *event_arg;
+    hl_lock_info *ret_busy;
+
+    struct hli_tenure *spare; /* made before anything is sent; NULL once it is in use */
+    struct hli_tenure *got;   /* name mutex; counted: the hold that was begun for this call and is not accepted yet */
+};
+
+/* Checks the options and prepares the call; nothing is sent. Errors: HL_EINVAL, HL_ENOMEM. */
+int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name, const hl_acquire_options *options, hl_error *err);
+void hli_acquire_deinit(struct hli_acquire *acquire);
+
+/* Begins; the result comes through the wait. */
+void hli_acquire_start(struct hli_acquire *acquire);
+
+/* Once the wait is finished: looks at the validity again, in the thread that is told. Returns the code; or 1, and the call goes on
+ * waiting, for what it got is over already. */
+int hli_acquire_settle(struct hli_acquire *acquire);
+
+/* Blocks until the end. */
+int hli_acquire_block(struct hli_acquire *acquire);
+
+/* Ends a call that waits, with what its error text says after "acquire 'name': ". Name mutex. */
+void hli_acquire_fail(struct hli_turn *turn, struct hli_acquire *acquire, int code, const char *text);
+
+/* The same, with the last busy answer as its reason. Name mutex. */
+void hli_acquire_fail_busy(struct hli_turn *turn, struct hli_acquire *acquire, int code);
+
+/* The client is closed: HL_ECANCELED for all that wait on the name. */
+void hli_acquire_cancel_all(struct hli_turn *turn);
+
+#endif

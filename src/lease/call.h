@@ -1,0 +1,48 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls that are one request and one answer: ping, inspect, force-release. A request that did not run is asked again, and one
+ * that may have run too if that does no harm; until the server answers or the call's time is over.
+ */
+#ifndef HLI_LEASE_CALL_H
+#define HLI_LEASE_CALL_H
+
+#include "lease/client.h"
+
+struct hli_call {
+    struct hli_ref ref;   /* the caller's, the op's, and the async timer's */
+    struct hli_wait wait;
+    hl_client *client;    /* counted */
+    TAILQ_ENTRY(hli_call) link; /* calls mutex, as is_pending */
+    bool is_pending;
+    bool is_repeatable;   /* immutable */
+    const char *verb;     /* immutable: of the error text, "inspect" */
+    struct hli_op op;
+    pthread_mutex_t mutex; /* guards the wait, and the problem */
+    int problem;
+    char problem_text[128];
+    hl_error err;
+
+    /* Reads the answer; returns the call's code. With the mutex. */
+    int (*read)(struct hli_call *call, const struct hli_reply *reply);
+    void (*freed)(struct hli_call *call); /* frees the object that embeds it */
+};
+
+/* For at most timeout_ms, -1: without end but for the outage timeout. The op is to be formatted by the caller. */
+void hli_call_init(struct hli_call *call, hl_client *client, const char *verb, int64_t timeout_ms);
+void hli_call_ref(struct hli_call *call);
+void hli_call_unref(struct hli_call *call);
+
+/* Begins; the result comes through the wait. */
+void hli_call_start(struct hli_call *call);
+
+/* Begins, and blocks until the end. Returns the code. */
+int hli_call_block(struct hli_call *call, hl_error *err);
+
+/* The link is up, or time has passed: sends what waits for it. */
+void hli_calls_retry(hl_client *client);
+
+/* The link could not come up; a denial ends all calls. The client is closed: so does that. */
+void hli_calls_fail(hl_client *client, int code, const char *text);
+
+#endif

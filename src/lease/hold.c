@@ -1,0 +1,138 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Holds, from the first level to the last. */
+#include "lease/hold.h"
+
+#include "base/check.h"
+#include "lease/ask.h"
+#include "lease/loss.h"
+#include "lease/release.h"
+
+static hli_ns hold_after(hli_ns from, int64_t ms, hli_ns without)
+{
+    return ms > 0 ? hli_after_ms(from, ms) : without;
+}
+
+void hli_hold_begin(struct hli_turn *turn, struct hli_acquire *acquire, hli_ns sent_at)
+{
+    struct hli_name *name = turn->name;
+    struct hli_tenure *tenure = name->current;
+
+    tenure->hold = (struct hli_hold){
+        .owner = acquire->owner,
+        .count = 1,
+        .is_watched = acquire->is_watched,
+        .began = turn->now,
+        .ends = acquire->is_watched ? HLI_NEVER : hli_lease_validity(sent_at, acquire->lease_ms),
+        .leash = hold_after(turn->now, acquire->max_hold_ms, HLI_NEVER),
+        .rests_until = hold_after(turn->now, acquire->min_hold_ms, 0),
+        .on_event = acquire->on_event,
+        .event_arg = acquire->event_arg,
+    };
+    hli_owner_ref(acquire->owner); /* the hold's */
+    atomic_fetch_add(&acquire->owner->holds, 1);
+    hli_count(&name->client->counters.holds_now);
+    tenure->renew_at = sent_at + HLI_MS(acquire->lease_ms) / 3;
+    hli_tenure_move(tenure, HLI_TENURE_OWN);
+    hli_turn_watch(turn, tenure, hli_hold_due(tenure));
+
+    TAILQ_REMOVE(&name->waiters, acquire, link);
+    acquire->is_waiting = false;
+    hli_uncount(&name->client->counters.waiters_now);
+    hli_tenure_ref(tenure); /* the call's, until it is settled */
+    acquire->got = tenure;
+    hli_turn_finish(turn, &acquire->wait, HL_OK);
+}
+
+/* A reply that lay in the socket while the process was stopped is no hold (M. Kleppmann's example; etcd#11456): so whoever is
+ * told looks at the clock itself. */
+bool hli_hold_accept(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    if (tenure->state == HLI_TENURE_OWN && turn->now < hli_hold_validity(tenure)) {
+        tenure->hold.is_accepted = true;
+        return true;
+    }
+    if (tenure->state == HLI_TENURE_OWN)
+        hli_hold_end(tenure);
+    if (tenure->state == HLI_TENURE_OWN || tenure->state == HLI_TENURE_LOST)
+        hli_release_quietly(turn, tenure);
+    return false;
+}
+
+static bool hold_needs_longer(const struct hli_tenure *tenure, const struct hli_acquire *acquire, hli_ns now)
+{
+    const struct hli_hold *hold = &tenure->hold;
+
+    if (acquire->is_watched)
+        return !hold->is_watched;
+    return hli_lease_validity(now, acquire->lease_ms) > hli_hold_validity(tenure);
+}
+
+void hli_hold_deepen(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_acquire *acquire)
+{
+    hli_tenure_ref(tenure); /* the call's, until it is settled */
+    acquire->got = tenure;
+    if (tenure->state == HLI_TENURE_OWN && turn->now >= hli_hold_validity(tenure))
+        hli_loss_declare(turn, tenure, "expired");
+    if (tenure->state != HLI_TENURE_OWN) {
+        hli_acquire_fail(turn, acquire, HL_ELOST, "the outer hold ended before its release");
+    } else if (tenure->hold.count == UINT32_MAX || tenure->deepener) {
+        hli_acquire_fail(turn, acquire, HL_EINVAL,
+                         tenure->deepener ? "its owner has another call under way" : "too many levels");
+    } else if (hold_needs_longer(tenure, acquire, turn->now)) {
+        tenure->deepener = acquire;
+        hli_ask_deepen(turn, tenure);
+    } else {
+        tenure->hold.count++;
+        hli_turn_finish(turn, &acquire->wait, HL_OK);
+        hli_ask_deepen(turn, tenure);
+    }
+}
+
+void hli_hold_deepened(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    struct hli_acquire *acquire = tenure->deepener;
+    struct hli_hold *hold = &tenure->hold;
+
+    if (!acquire)
+        return; /* it went away meanwhile; the count will be put right */
+    tenure->deepener = NULL;
+    hold->count++;
+    if (acquire->is_watched) {
+        hold->is_watched = true;
+        hold->ends = HLI_NEVER;
+        tenure->renew_at = tenure->ask.sent_at + HLI_MS(acquire->lease_ms) / 3;
+    } else if (!hold->is_watched) {
+        hold->ends = hli_later(hold->ends, hli_lease_validity(tenure->ask.sent_at, acquire->lease_ms));
+    }
+    hli_turn_watch(turn, tenure, hli_hold_due(tenure));
+    hli_turn_finish(turn, &acquire->wait, HL_OK);
+}
+
+void hli_hold_end(struct hli_tenure *tenure)
+{
+    hl_client *client = tenure->name->client;
+
+    atomic_fetch_sub(&tenure->hold.owner->holds, 1);
+    hli_uncount(&client->counters.holds_now);
+    if (tenure->hold.is_accepted)
+        hli_histogram_add(&client->counters.hold, hli_now() - tenure->hold.began);
+}
+
+/* Two renewals may fail before the warning, at two thirds of the lease: then a third of it is left. */
+static hli_ns hold_jeopardy_at(const struct hli_tenure *tenure)
+{
+    return tenure->valid_until - HLI_MS(tenure->name->client->settings.watchdog_timeout_ms) / 3;
+}
+
+hli_ns hli_hold_due(const struct hli_tenure *tenure)
+{
+    const struct hli_hold *hold = &tenure->hold;
+    hli_ns due = hli_earlier(hli_hold_validity(tenure), hold->leash);
+
+    if (hold->is_watched && !tenure->in_jeopardy)
+        due = hli_earlier(due, hold_jeopardy_at(tenure));
+    if (hold->is_watched && !tenure->is_renewing)
+        due = hli_earlier(due, tenure->renew_at);
+    return due;
+}

@@ -1,0 +1,27 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Holds: how one begins, goes deeper, and is given up. */
+#ifndef HLI_LEASE_HOLD_H
+#define HLI_LEASE_HOLD_H
+
+#include "lease/acquire.h"
+
+/* The current tenure has the key: the first waiter becomes its owner. Name mutex. */
+void hli_hold_begin(struct hli_turn *turn, struct hli_acquire *acquire, hli_ns sent_at);
+
+/* The owner has looked again. False: too late, and the tenure is let go. Name mutex. */
+bool hli_hold_accept(struct hli_turn *turn, struct hli_tenure *tenure);
+
+/* A nested call of the owner: done at once, or after an answer when the lease must become longer. Name mutex. */
+void hli_hold_deepen(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_acquire *acquire);
+
+/* The answer to a nested call's longer lease is there. Name mutex. */
+void hli_hold_deepened(struct hli_turn *turn, struct hli_tenure *tenure);
+
+/* It no longer counts as held: for the counters, and for the owner. Name mutex. */
+void hli_hold_end(struct hli_tenure *tenure);
+
+/* When the watchdog is to look at it next. Name mutex. */
+hli_ns hli_hold_due(const struct hli_tenure *tenure);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Losing a hold: by the clock, by word of the server, or because its thread has gone. */
+#include "lease/loss.h"
+
+#include "base/check.h"
+#include "lease/acquire.h"
+#include "lease/ask.h"
+#include "lease/hold.h"
+#include "lease/notice.h"
+#include "lease/release.h"
+
+static void loss_of_level(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    if (tenure->deepener)
+        hli_acquire_fail(turn, tenure->deepener, HL_ELOST, "the outer hold ended before its release");
+}
+
+void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const char *reason)
+{
+    struct hli_name *name = turn->name;
+
+    HLI_CHECK(name->current == tenure);
+    loss_of_level(turn, tenure);
+    hli_hold_end(tenure);
+    tenure->give_up_at = hli_later(tenure->valid_until, turn->now) + 2 * hli_lease_margin(tenure->longest_lease_ms);
+    hli_tenure_move(tenure, HLI_TENURE_LOST);
+    name->current = NULL;
+    TAILQ_INSERT_TAIL(&name->past, tenure, link);
+    hli_turn_unwatch(turn, tenure);
+    if (tenure->hold.is_accepted) {
+        hli_count(&name->client->counters.losses);
+        hli_notice_loss(turn, tenure, reason);
+    }
+    hli_ask_go(turn); /* others of this process contend, with a field of their own */
+}
+
+/* The thread has ended inside its hold: what it guarded is in an unknown state, so the key is left to its lease, unless the user
+ * says otherwise. Its lost tenure stays until then, or its key would look like a ghost's. */
+static void loss_abandon(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    if (turn->name->client->settings.flags & HL_CLIENT_RELEASE_ON_THREAD_EXIT) {
+        hli_hold_end(tenure);
+        hli_release_quietly(turn, tenure);
+        hli_ask_go(turn);
+        return;
+    }
+    hli_loss_declare(turn, tenure, "thread exit");
+    hli_turn_timer(turn, tenure->give_up_at);
+}
+
+/* The clock's verdict alone; true when the tenure is no longer OWN. */
+static bool loss_by_clock(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    const struct hli_hold *hold = &tenure->hold;
+
+    if (atomic_load(&hold->owner->has_exited))
+        loss_abandon(turn, tenure);
+    else if (turn->now >= hli_hold_validity(tenure))
+        hli_loss_declare(turn, tenure, "expired");
+    else if (turn->now >= hold->leash)
+        hli_loss_declare(turn, tenure, "max_hold");
+    return tenure->state != HLI_TENURE_OWN;
+}
+
+static void loss_warn(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    int64_t watchdog_ms = turn->name->client->settings.watchdog_timeout_ms;
+
+    if (!tenure->hold.is_watched || tenure->in_jeopardy || turn->now < tenure->valid_until - HLI_MS(watchdog_ms) / 3)
+        return;
+    tenure->in_jeopardy = true;
+    hli_notice_warning(turn, tenure, HL_EVENT_JEOPARDY);
+}
+
+hli_ns hli_loss_look(struct hli_tenure *tenure, bool *ret_renew)
+{
+    struct hli_turn turn;
+    hli_ns due = HLI_NEVER;
+
+    *ret_renew = false;
+    hli_turn_begin(&turn, tenure->name);
+    if (tenure->state == HLI_TENURE_OWN && !loss_by_clock(&turn, tenure)) {
+        loss_warn(&turn, tenure);
+        *ret_renew = tenure->hold.is_watched && !tenure->is_renewing && turn.now >= tenure->renew_at;
+        if (*ret_renew)
+            tenure->is_renewing = true;
+        due = hli_hold_due(tenure);
+    }
+    hli_turn_end(&turn);
+    return due;
+}

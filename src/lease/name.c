@@ -1,0 +1,348 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Names, and turns. */
+#include "lease/name.h"
+
+#include "base/check.h"
+#include "lease/ask.h"
+#include "lease/notice.h"
+#include "lease/watchdog.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char name_channel_prefix[] = "redisson_lock__channel:";
+
+/* The bytes that cluster hashes (redis.io, "Redis cluster specification", hash tags). */
+static struct hli_bytes name_slot_tag(const char *text, size_t length)
+{
+    const char *open = memchr(text, '{', length);
+    const char *close = open ? memchr(open, '}', length - (size_t)(open - text)) : NULL;
+
+    if (!close || close == open + 1)
+        return (struct hli_bytes){ text, length };
+    return (struct hli_bytes){ open + 1, (size_t)(close - open - 1) };
+}
+
+static size_t name_write_channel(char *to, const char *bytes, size_t length)
+{
+    bool has_brace = memchr(bytes, '{', length) != NULL;
+    size_t used = strlen(name_channel_prefix);
+
+    memcpy(to, name_channel_prefix, used);
+    if (!has_brace)
+        to[used++] = '{';
+    memcpy(to + used, bytes, length);
+    used += length;
+    if (!has_brace)
+        to[used++] = '}';
+    to[used] = '\0';
+    return used;
+}
+
+bool hli_name_is_valid(const void *bytes, size_t length)
+{
+    char channel[sizeof(name_channel_prefix) + HLI_NAME_LIMIT + 3];
+
+    if (length < 1 || length > HLI_NAME_LIMIT)
+        return false;
+    size_t channel_length = name_write_channel(channel, bytes, length);
+    struct hli_bytes key = name_slot_tag(bytes, length), other = name_slot_tag(channel, channel_length);
+    return key.length == other.length && memcmp(key.data, other.data, key.length) == 0;
+}
+
+static void name_on_confirmed(struct hli_channel *channel)
+{
+    hli_ask_on_confirmed(HLI_OF(channel, struct hli_name, channel));
+}
+
+static void name_on_message(struct hli_channel *channel)
+{
+    hli_ask_on_message(HLI_OF(channel, struct hli_name, channel));
+}
+
+static void name_on_channel_gone(struct hli_channel *channel)
+{
+    struct hli_name *name = HLI_OF(channel, struct hli_name, channel);
+
+    name->has_channel_ref = false;
+    hli_name_unref(name);
+}
+
+static void name_on_timer(void *arg)
+{
+    struct hli_name *name = arg;
+
+    hli_ask_on_timer(name);
+    hli_name_unref(name); /* the timer's */
+}
+
+static void name_on_timer_orphaned(void *arg)
+{
+    hli_name_unref(arg); /* the timer's */
+}
+
+static struct hli_name *name_new(hl_client *client, const void *bytes, size_t length)
+{
+    struct hli_name *name = calloc(1, sizeof(*name) + 2 * length + sizeof(name_channel_prefix) + 4);
+
+    if (!name)
+        return NULL;
+    hli_ref_init(&name->ref);
+    name->client = client;
+    name->length = length;
+    memcpy(name->bytes, bytes, length);
+    char *channel = name->bytes + length + 1;
+    name->channel.name = (struct hli_bytes){ channel, name_write_channel(channel, bytes, length) };
+    name->channel.confirmed = name_on_confirmed;
+    name->channel.message = name_on_message;
+    name->channel.gone = name_on_channel_gone;
+    name->timer = (struct hli_timer){ .run = name_on_timer, .orphaned = name_on_timer_orphaned, .arg = name };
+    pthread_mutex_init(&name->mutex, NULL);
+    TAILQ_INIT(&name->past);
+    TAILQ_INIT(&name->waiters);
+    return name;
+}
+
+static void name_free(struct hli_name *name)
+{
+    HLI_CHECK(!name->current && TAILQ_EMPTY(&name->past) && TAILQ_EMPTY(&name->waiters));
+    pthread_mutex_destroy(&name->mutex);
+    free(name);
+}
+
+/* With the names mutex. */
+static struct hli_name *name_find(hl_client *client, const void *bytes, size_t length)
+{
+    struct hli_map_node *node = hli_map_find(&client->names, bytes, length);
+
+    if (!node)
+        return NULL;
+    hli_name_ref(HLI_OF(node, struct hli_name, node));
+    return HLI_OF(node, struct hli_name, node);
+}
+
+int hli_name_get(hl_client *client, const void *bytes, size_t length, struct hli_name **ret_name)
+{
+    struct hli_name *fresh = name_new(client, bytes, length);
+
+    if (!fresh)
+        return HL_ENOMEM;
+    pthread_mutex_lock(&client->names_mutex);
+    struct hli_name *name = name_find(client, bytes, length);
+    int rc = name ? 0 : hli_map_insert(&client->names, &fresh->node, fresh->bytes, length);
+    pthread_mutex_unlock(&client->names_mutex);
+    if (name || rc < 0)
+        name_free(fresh);
+    else
+        hli_client_ref(client); /* the name's */
+    if (rc == 0)
+        *ret_name = name ? name : fresh;
+    return rc;
+}
+
+void hli_name_ref(struct hli_name *name)
+{
+    hli_ref_take(&name->ref);
+}
+
+/*
+ * The map finds a name without a reference of its own, so the last reference is dropped with the map's mutex; those before it,
+ * which are most, without.
+ */
+void hli_name_unref(struct hli_name *name)
+{
+    unsigned count = atomic_load_explicit(&name->ref.count, memory_order_relaxed);
+    hl_client *client = name->client;
+
+    while (count > 1)
+        if (atomic_compare_exchange_weak_explicit(&name->ref.count, &count, count - 1, memory_order_acq_rel,
+                                                  memory_order_relaxed))
+            return;
+    pthread_mutex_lock(&client->names_mutex);
+    bool last = hli_ref_drop(&name->ref);
+    if (last)
+        hli_map_remove(&client->names, &name->node);
+    pthread_mutex_unlock(&client->names_mutex);
+    if (!last)
+        return;
+    name_free(name);
+    hli_client_unref(client);
+}
+
+struct hli_tenure *hli_name_hold_of(const struct hli_name *name, const struct hl_owner *owner)
+{
+    struct hli_tenure *tenure = name->current;
+
+    if (tenure && tenure->hold.owner == owner)
+        return tenure;
+    TAILQ_FOREACH (tenure, &name->past, link)
+        if (tenure->state == HLI_TENURE_LOST && tenure->hold.owner == owner)
+            return tenure;
+    return NULL;
+}
+
+struct names_list {
+    struct hli_name **name;
+    size_t count;
+};
+
+static void names_collect(struct hli_map_node *node, void *arg)
+{
+    struct names_list *list = arg;
+
+    list->name[list->count++] = HLI_OF(node, struct hli_name, node);
+    hli_name_ref(list->name[list->count - 1]);
+}
+
+/* A list of all of them; when memory is out, the names are left to their timers. */
+void hli_names_visit(hl_client *client, void (*visit)(struct hli_name *name, void *arg), void *arg)
+{
+    struct names_list list = { NULL, 0 };
+
+    pthread_mutex_lock(&client->names_mutex);
+    list.name = calloc(client->names.count + 1, sizeof(struct hli_name *));
+    if (list.name)
+        hli_map_each(&client->names, names_collect, &list);
+    pthread_mutex_unlock(&client->names_mutex);
+    for (size_t i = 0; i < list.count; i++) {
+        visit(list.name[i], arg);
+        hli_name_unref(list.name[i]);
+    }
+    free(list.name);
+}
+
+void hli_turn_begin(struct hli_turn *turn, struct hli_name *name)
+{
+    *turn = (struct hli_turn){ .name = name, .timer_at = HLI_NEVER };
+    TAILQ_INIT(&turn->send);
+    TAILQ_INIT(&turn->finished);
+    TAILQ_INIT(&turn->gone);
+    pthread_mutex_lock(&name->mutex);
+    turn->now = hli_now();
+}
+
+void hli_turn_send(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_op *op)
+{
+    hli_tenure_ref(tenure); /* the op's, dropped when it is done */
+    TAILQ_INSERT_TAIL(&turn->send, op, link);
+}
+
+void hli_turn_finish(struct hli_turn *turn, struct hli_wait *wait, int code)
+{
+    HLI_CHECK(!wait->is_finished);
+    wait->is_finished = true;
+    wait->code = code;
+    TAILQ_INSERT_TAIL(&turn->finished, wait, finish_link);
+}
+
+void hli_turn_watch(struct hli_turn *turn, struct hli_tenure *tenure, hli_ns at)
+{
+    HLI_CHECK(!turn->watch || turn->watch == tenure);
+    if (!turn->watch)
+        hli_tenure_ref(tenure); /* the turn's, until the watchdog is told */
+    turn->watch = tenure;
+    turn->watch_at = at;
+}
+
+void hli_turn_unwatch(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    HLI_CHECK(!turn->unwatch || turn->unwatch == tenure);
+    if (turn->watch == tenure)
+        turn->watch = NULL; /* its reference serves for `unwatch` */
+    else if (!turn->unwatch)
+        hli_tenure_ref(tenure);
+    turn->unwatch = tenure;
+}
+
+void hli_turn_timer(struct hli_turn *turn, hli_ns at)
+{
+    turn->timer_at = hli_earlier(turn->timer_at, at);
+}
+
+void hli_turn_notice(struct hli_turn *turn, struct hli_notice *notice)
+{
+    turn->notice[turn->notice[0] ? 1 : 0] = notice;
+}
+
+void hli_turn_unref(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    TAILQ_INSERT_TAIL(&turn->gone, tenure, link);
+}
+
+static void turn_want_channel(struct hli_name *name)
+{
+    if (!name->has_channel_ref) {
+        name->has_channel_ref = true;
+        hli_name_ref(name); /* the channel's, dropped in name_on_channel_gone */
+    }
+    if (hli_channel_want(hli_link_pubsub(name->client->link), &name->channel) < 0)
+        name_on_channel_gone(&name->channel); /* no memory: this wait polls */
+}
+
+static void turn_tell_watchdog(struct hli_turn *turn)
+{
+    struct hli_watchdog *watchdog = turn->name->client->watchdog;
+
+    if (turn->unwatch)
+        hli_watchdog_remove(watchdog, turn->unwatch);
+    if (turn->watch)
+        hli_watchdog_wake_by(watchdog, turn->watch, turn->watch_at);
+    hli_tenure_unref(turn->unwatch);
+    hli_tenure_unref(turn->watch);
+}
+
+static void turn_wake_waits(struct hli_turn *turn)
+{
+    struct hli_wait *wait;
+
+    while ((wait = TAILQ_FIRST(&turn->finished))) {
+        TAILQ_REMOVE(&turn->finished, wait, finish_link);
+        hli_wait_wake(wait);
+    }
+}
+
+static void turn_send_ops(struct hli_turn *turn)
+{
+    struct hli_op *op;
+
+    while ((op = TAILQ_FIRST(&turn->send))) {
+        TAILQ_REMOVE(&turn->send, op, link);
+        hli_link_send(turn->name->client->link, op);
+    }
+}
+
+static void turn_drop_refs(struct hli_turn *turn)
+{
+    struct hli_tenure *tenure;
+
+    while ((tenure = TAILQ_FIRST(&turn->gone))) {
+        TAILQ_REMOVE(&turn->gone, tenure, link);
+        hli_tenure_unref(tenure);
+    }
+}
+
+/*
+ * The caller of a turn has a reference on the name, so that it is there until the end. The watchdog hears of a hold before its
+ * owner does, and requests go out before anybody is woken.
+ */
+void hli_turn_end(struct hli_turn *turn)
+{
+    struct hli_name *name = turn->name;
+
+    pthread_mutex_unlock(&name->mutex);
+    turn_tell_watchdog(turn);
+    turn_send_ops(turn);
+    if (turn->wants_channel)
+        turn_want_channel(name);
+    if (turn->timer_at != HLI_NEVER && hli_timer_set_earlier(name->client->loop, &name->timer, turn->timer_at))
+        hli_name_ref(name); /* the timer's, dropped in name_on_timer */
+    if (turn->distrusts)
+        hli_link_distrust(name->client->link, "READONLY the server has become a replica");
+    for (int i = 0; i < 2 && turn->notice[i]; i++)
+        hli_notice_post(turn->notice[i]);
+    if (turn->is_last_dying)
+        hli_gate_poke(&name->client->dying_gate);
+    turn_wake_waits(turn);
+    turn_drop_refs(turn);
+}

@@ -1,0 +1,80 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Notices of tenures, delivered to the hold's callback and then to the client's. */
+#include "lease/notice.h"
+
+#include "base/check.h"
+
+static void notice_tell(struct hli_tenure *tenure, struct hli_notice *notice)
+{
+    struct hli_name *name = tenure->name;
+    const struct hli_settings *settings = &name->client->settings;
+
+    pthread_mutex_lock(&name->mutex);
+    const hl_event event = { .size = sizeof(event),
+                             .kind = notice->kind,
+                             .name = name->bytes,
+                             .name_length = name->length,
+                             .validity_ms = notice->validity_ms,
+                             .reason = notice->reason };
+    hl_event_cb on_event = tenure->hold.on_event;
+    void *event_arg = tenure->hold.event_arg;
+    notice->is_queued = false;
+    pthread_mutex_unlock(&name->mutex);
+
+    if (on_event)
+        on_event(&event, event_arg);
+    if (settings->on_event)
+        settings->on_event(&event, settings->arg);
+    hli_tenure_unref(tenure); /* the notice's */
+}
+
+static void notice_run_warning(struct hli_callback *callback)
+{
+    struct hli_notice *notice = HLI_OF(callback, struct hli_notice, callback);
+
+    notice_tell(HLI_OF(notice, struct hli_tenure, warning), notice);
+}
+
+static void notice_run_loss(struct hli_callback *callback)
+{
+    struct hli_notice *notice = HLI_OF(callback, struct hli_notice, callback);
+
+    notice_tell(HLI_OF(notice, struct hli_tenure, loss), notice);
+}
+
+static void notice_queue(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_notice *notice)
+{
+    bool is_listened_to = tenure->hold.on_event || tenure->name->client->settings.on_event;
+
+    notice->validity_ms = hli_ms_left(turn->now, hli_hold_validity(tenure));
+    if (notice->is_queued || !is_listened_to)
+        return;
+    notice->is_queued = true;
+    hli_tenure_ref(tenure); /* the notice's, dropped when it was told */
+    hli_turn_notice(turn, notice);
+}
+
+void hli_notice_warning(struct hli_turn *turn, struct hli_tenure *tenure, hl_event_kind kind)
+{
+    tenure->warning.callback.run = notice_run_warning;
+    tenure->warning.kind = kind;
+    notice_queue(turn, tenure, &tenure->warning);
+}
+
+void hli_notice_loss(struct hli_turn *turn, struct hli_tenure *tenure, const char *reason)
+{
+    tenure->loss.callback.run = notice_run_loss;
+    tenure->loss.kind = HL_EVENT_LOST;
+    tenure->loss.reason = reason;
+    notice_queue(turn, tenure, &tenure->loss);
+}
+
+/* Which tenure it belongs to is known by its run function alone. */
+void hli_notice_post(struct hli_notice *notice)
+{
+    struct hli_tenure *tenure = notice->callback.run == notice_run_loss ? HLI_OF(notice, struct hli_tenure, loss)
+                                                                        : HLI_OF(notice, struct hli_tenure, warning);
+
+    hli_callbacks_post(&tenure->name->client->callbacks, &notice->callback);
+}

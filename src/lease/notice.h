@@ -1,0 +1,17 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Notices: how a tenure tells event callbacks what became of its hold. */
+#ifndef HLI_LEASE_NOTICE_H
+#define HLI_LEASE_NOTICE_H
+
+#include "lease/name.h"
+
+/* Writes the notice; it is queued at the turn's end, if anybody listens. One that still waits in the queue is told anew instead:
+ * the latest word counts. */
+void hli_notice_warning(struct hli_turn *turn, struct hli_tenure *tenure, hl_event_kind kind);
+void hli_notice_loss(struct hli_turn *turn, struct hli_tenure *tenure, const char *reason);
+
+/* At the turn's end. */
+void hli_notice_post(struct hli_notice *notice);
+
+#endif

@@ -1,0 +1,349 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Releasing. From the moment a release is called the hold is over for this process, whatever the answer; the release is repeated
+ * behind until the server answers or the lease is over by itself. Repeating it is harmless, for its field is never used again.
+ */
+#include "lease/release.h"
+
+#include "base/check.h"
+#include "base/error.h"
+#include "lease/ask.h"
+#include "lease/command.h"
+#include "lease/hold.h"
+#include "lease/loss.h"
+
+#include <stdio.h>
+
+enum { RELEASE_RETRY_MS = 100 };
+
+static void release_done(struct hli_op *op, const struct hli_answer *answer);
+
+void hli_tenure_bury(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    struct hli_name *name = turn->name;
+
+    if (tenure->state == HLI_TENURE_DYING && atomic_fetch_sub(&name->client->dying, 1) == 1)
+        turn->is_last_dying = true;
+    if (name->current == tenure)
+        name->current = NULL;
+    else
+        TAILQ_REMOVE(&name->past, tenure, link);
+    hli_tenure_move(tenure, HLI_TENURE_DEAD);
+    hli_turn_unref(turn, tenure); /* the name's */
+}
+
+bool hli_release_is_pending(const struct hli_name *name)
+{
+    const struct hli_tenure *tenure;
+
+    TAILQ_FOREACH (tenure, &name->past, link)
+        if (tenure->is_releasing)
+            return true;
+    return false;
+}
+
+static int64_t release_rest_ms(const struct hli_tenure *tenure, hli_ns now)
+{
+    hli_ns left = tenure->hold.rests_until - now;
+
+    return left > 0 ? left / 1000000 + 1 : 0;
+}
+
+static int release_format(struct hli_tenure *tenure, hli_ns now)
+{
+    /* A hold that is lost has no say any more about how long the key rests. */
+    int64_t rest_ms = tenure->was_alive ? release_rest_ms(tenure, now) : 0;
+
+    tenure->release.done = release_done;
+    return hli_command_release(tenure, &tenure->release, 0, 0, rest_ms);
+}
+
+/* Unless its TAKE is still in flight: the answer to that comes first. Without memory it is tried again by the timer. */
+static void release_send(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    if (tenure->is_releasing || tenure->asking == HLI_ASKING_TAKE)
+        return;
+    if (!tenure->release.bytes && release_format(tenure, turn->now) < 0) {
+        tenure->retry_at = hli_after_ms(turn->now, RELEASE_RETRY_MS);
+        hli_turn_timer(turn, tenure->retry_at);
+        return;
+    }
+    tenure->is_releasing = true;
+    hli_turn_send(turn, tenure, &tenure->release);
+}
+
+/* Into `past` as DYING; its key is gone by itself after the longest lease that it was asked for. */
+static void release_begin_dying(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    struct hli_name *name = turn->name;
+    int64_t lease_ms = tenure->longest_lease_ms;
+
+    if (tenure->state == HLI_TENURE_OWN)
+        hli_turn_unwatch(turn, tenure);
+    if (name->current == tenure) {
+        name->current = NULL;
+        TAILQ_INSERT_TAIL(&name->past, tenure, link);
+    }
+    tenure->give_up_at = hli_later(tenure->valid_until, hli_after_ms(turn->now, lease_ms)) + hli_lease_margin(lease_ms);
+    hli_tenure_move(tenure, HLI_TENURE_DYING);
+    hli_count(&name->client->dying);
+}
+
+void hli_release_quietly(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    release_begin_dying(turn, tenure);
+    release_send(turn, tenure);
+}
+
+void hli_release_ghost(struct hli_turn *turn, uint64_t number)
+{
+    struct hli_tenure *tenure = hli_tenure_new(turn->name);
+
+    if (!tenure)
+        return; /* it is met again with the next busy answer */
+    tenure->number = number;
+    tenure->longest_lease_ms = turn->name->client->settings.watchdog_timeout_ms;
+    TAILQ_INSERT_TAIL(&turn->name->past, tenure, link);
+    hli_release_quietly(turn, tenure);
+}
+
+static int release_fail(struct hli_wait *wait, const struct hli_name *name, int code, const char *text)
+{
+    char shown[96];
+
+    return hli_fail(wait->err, code, "release '%s': %s", hli_error_escape(shown, sizeof(shown), name->bytes, name->length),
+                    text);
+}
+
+static void release_tell(struct hli_turn *turn, struct hli_tenure *tenure, int code, const char *text)
+{
+    struct hli_wait *wait = tenure->releaser;
+
+    if (!wait)
+        return;
+    tenure->releaser = NULL;
+    if (code < 0)
+        release_fail(wait, turn->name, code, text);
+    hli_turn_finish(turn, wait, code);
+}
+
+/* One level less of a hold that goes on. */
+static void release_level(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_wait *wait)
+{
+    tenure->hold.count--;
+    hli_turn_finish(turn, wait, HL_OK);
+    hli_ask_deepen(turn, tenure);
+}
+
+/* A lost hold: the caller is told so for each of its levels, and with the last one the release goes out all the same. */
+static void release_lost(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_wait *wait)
+{
+    hli_turn_finish(turn, wait, release_fail(wait, turn->name, HL_ELOST, "the hold ended before its release"));
+    if (--tenure->hold.count == 0)
+        hli_release_quietly(turn, tenure);
+}
+
+/* The last level. Formatted first: without memory nothing is changed. */
+static void release_hold(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_wait *wait)
+{
+    tenure->was_alive = true;
+    if (release_format(tenure, turn->now) < 0) {
+        tenure->was_alive = false;
+        hli_turn_finish(turn, wait, release_fail(wait, turn->name, HL_ENOMEM, "out of memory; still held"));
+        return;
+    }
+    hli_hold_end(tenure);
+    tenure->releaser = wait;
+    hli_release_quietly(turn, tenure);
+}
+
+void hli_release_start(struct hli_name *name, struct hl_owner *owner, struct hli_wait *wait)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, name);
+    struct hli_tenure *tenure = hli_name_hold_of(name, owner);
+    if (tenure && tenure->state == HLI_TENURE_OWN && turn.now >= hli_hold_validity(tenure))
+        hli_loss_declare(&turn, tenure, "expired");
+    if (!tenure || !tenure->hold.is_accepted)
+        hli_turn_finish(&turn, wait, release_fail(wait, name, HL_ENOTOWNER, hl_err_text(HL_ENOTOWNER)));
+    else if (tenure->state == HLI_TENURE_LOST)
+        release_lost(&turn, tenure, wait);
+    else if (tenure->hold.count > 1)
+        release_level(&turn, tenure, wait);
+    else
+        release_hold(&turn, tenure, wait);
+    hli_turn_end(&turn);
+}
+
+/* The call does not wait any longer, and the release goes on behind it. */
+static void release_leave(struct hli_turn *turn, struct hli_wait *wait)
+{
+    const struct hli_name *name = turn->name;
+    struct hli_tenure *tenure;
+
+    TAILQ_FOREACH (tenure, &name->past, link)
+        if (tenure->releaser == wait)
+            break;
+    if (tenure)
+        release_tell(turn, tenure, HL_EUNKNOWN, name->problem < 0 ? name->problem_text : "no answer in time");
+}
+
+static bool released_look(struct hli_wait *wait, hli_ns now)
+{
+    struct hli_released *released = HLI_OF(wait, struct hli_released, wait);
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, released->name);
+    if (!wait->is_finished && now >= wait->deadline)
+        release_leave(&turn, wait);
+    bool goes_on = !wait->is_finished;
+    hli_turn_end(&turn);
+    return goes_on;
+}
+
+void hli_released_init(struct hli_released *released, struct hli_name *name, hl_error *err)
+{
+    released->name = name;
+    hli_wait_init(&released->wait, name->client, name->client->settings.request_timeout_ms, err);
+    released->wait.look = released_look;
+}
+
+void hli_released_count(const struct hli_released *released)
+{
+    struct hli_counters *counters = &released->name->client->counters;
+
+    if (released->wait.code == HL_OK)
+        hli_count(&counters->releases);
+    else if (released->wait.code == HL_EUNKNOWN)
+        hli_count(&counters->unknowns);
+}
+
+/* {1}: it was there until now. {0}: if an earlier copy may have run, it was that one; else somebody else took it away. */
+static void release_is_answered(struct hli_turn *turn, struct hli_tenure *tenure, const struct hli_answer *answer)
+{
+    int64_t status = 0;
+    bool found = hli_reply_integer_at(answer->reply, 0, &status) && status == 1;
+
+    if (tenure->was_alive && (found || tenure->is_release_unsure))
+        release_tell(turn, tenure, HL_OK, NULL);
+    else
+        release_tell(turn, tenure, HL_ELOST, "the hold ended before its release");
+    hli_tenure_bury(turn, tenure);
+}
+
+static void release_note_problem(struct hli_name *name, const struct hli_answer *answer)
+{
+    name->problem = answer->code;
+    snprintf(name->problem_text, sizeof(name->problem_text), "%s", answer->text);
+}
+
+static void release_retry_later(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    tenure->retry_at = hli_after_ms(turn->now, RELEASE_RETRY_MS);
+    hli_turn_timer(turn, tenure->retry_at);
+}
+
+static void release_take_answer(struct hli_turn *turn, struct hli_tenure *tenure, const struct hli_answer *answer)
+{
+    switch (answer->verdict) {
+    case HLI_REPLIED:
+        release_is_answered(turn, tenure, answer);
+        break;
+    case HLI_BOUNCED: /* it did not run: still to be done, whatever else happens */
+        release_send(turn, tenure);
+        break;
+    case HLI_FAILED:
+        release_tell(turn, tenure, answer->code, answer->text);
+        hli_tenure_bury(turn, tenure);
+        break;
+    case HLI_REFUSED:
+        release_note_problem(turn->name, answer);
+        turn->distrusts = hli_answer_is(answer, "READONLY");
+        release_retry_later(turn, tenure);
+        break;
+    case HLI_UNKNOWN:
+        tenure->is_release_unsure = true;
+        release_note_problem(turn->name, answer);
+        hli_turn_timer(turn, tenure->give_up_at);
+        break; /* again when the link is up */
+    case HLI_UNSENT:
+        release_note_problem(turn->name, answer);
+        release_retry_later(turn, tenure); /* for it may be up by now */
+        break;
+    }
+}
+
+static void release_done(struct hli_op *op, const struct hli_answer *answer)
+{
+    struct hli_tenure *tenure = HLI_OF(op, struct hli_tenure, release);
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, tenure->name);
+    tenure->is_releasing = false;
+    if (tenure->state == HLI_TENURE_DYING)
+        release_take_answer(&turn, tenure, answer);
+    hli_ask_go(&turn);
+    hli_turn_end(&turn);
+    hli_tenure_unref(tenure); /* the op's */
+}
+
+void hli_release_after_take(struct hli_turn *turn, struct hli_tenure *tenure, const struct hli_answer *answer)
+{
+    int64_t status = 0;
+
+    if (answer->verdict == HLI_REPLIED && hli_reply_integer_at(answer->reply, 0, &status) && status != 1)
+        tenure->may_hold = false;
+    else if (answer->verdict != HLI_BOUNCED && answer->verdict != HLI_UNSENT)
+        tenure->may_hold = true;
+    if (tenure->may_hold)
+        release_send(turn, tenure);
+    else
+        hli_tenure_bury(turn, tenure);
+}
+
+/* LOST of a thread that has gone: nobody will release it. */
+static bool release_is_orphan(const struct hli_tenure *tenure)
+{
+    return tenure->state == HLI_TENURE_LOST && atomic_load(&tenure->hold.owner->has_exited);
+}
+
+static void release_retry_one(struct hli_turn *turn, struct hli_tenure *tenure, bool link_came_up)
+{
+    if (turn->now >= tenure->give_up_at && (tenure->state == HLI_TENURE_DYING || release_is_orphan(tenure))) {
+        if (tenure->is_releasing || tenure->asking != HLI_ASKING_NOTHING)
+            return; /* its answer comes, and the link's patience is shorter than a lease */
+        release_tell(turn, tenure, HL_EUNKNOWN, "no answer while the lease lasted");
+        hli_tenure_bury(turn, tenure);
+    } else if (tenure->state == HLI_TENURE_DYING && (link_came_up || turn->now >= tenure->retry_at)) {
+        release_send(turn, tenure);
+    } else if (tenure->state == HLI_TENURE_DYING && tenure->retry_at > turn->now) {
+        hli_turn_timer(turn, tenure->retry_at);
+    } else if (release_is_orphan(tenure)) {
+        hli_turn_timer(turn, tenure->give_up_at);
+    }
+}
+
+void hli_release_retry(struct hli_turn *turn, bool link_came_up)
+{
+    struct hli_tenure *tenure = TAILQ_FIRST(&turn->name->past);
+
+    while (tenure) {
+        struct hli_tenure *next = TAILQ_NEXT(tenure, link);
+        if (tenure->state == HLI_TENURE_DYING)
+            hli_turn_timer(turn, hli_later(tenure->give_up_at, hli_after_ms(turn->now, RELEASE_RETRY_MS)));
+        release_retry_one(turn, tenure, link_came_up);
+        tenure = next;
+    }
+}
+
+void hli_release_bury_all(struct hli_turn *turn)
+{
+    struct hli_tenure *tenure;
+
+    while ((tenure = TAILQ_FIRST(&turn->name->past))) {
+        release_tell(turn, tenure, HL_EUNKNOWN, "the client was closed before the answer");
+        hli_tenure_bury(turn, tenure);
+    }
+}

@@ -1,0 +1,43 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Releasing: the last level of a hold, and what a wait that is over may have got. */
+#ifndef HLI_LEASE_RELEASE_H
+#define HLI_LEASE_RELEASE_H
+
+#include "lease/name.h"
+
+/* A call of release that waits for its answer, for one request timeout at most. */
+struct hli_released {
+    struct hli_wait wait;
+    struct hli_name *name; /* borrowed from the call */
+};
+
+void hli_released_init(struct hli_released *released, struct hli_name *name, hl_error *err);
+/* Adds its result to the statistics. */
+void hli_released_count(const struct hli_released *released);
+
+/* Releases one level of the owner's hold; the result comes through the wait. */
+void hli_release_start(struct hli_name *name, struct hl_owner *owner, struct hli_wait *wait);
+
+/* Lets go of a tenure without a caller: moves it to DYING, and posts its release. Name mutex. */
+void hli_release_quietly(struct hli_turn *turn, struct hli_tenure *tenure);
+
+/* A DYING tenure's TAKE was answered at last. Name mutex. */
+void hli_release_after_take(struct hli_turn *turn, struct hli_tenure *tenure, const struct hli_answer *answer);
+
+/* Takes a field that is ours and that nobody uses (a late command put it there) out of Redis. Name mutex. */
+void hli_release_ghost(struct hli_turn *turn, uint64_t number);
+
+/* Sends again what is not answered; gives up what is over by itself. Name mutex. */
+void hli_release_retry(struct hli_turn *turn, bool link_came_up);
+
+/* Is a release of this name under way? A new tenure asks behind it. Name mutex. */
+bool hli_release_is_pending(const struct hli_name *name);
+
+/* The client is closed, and its link too: nothing more will be answered. Name mutex. */
+void hli_release_bury_all(struct hli_turn *turn);
+
+/* DEAD: out of the name, and its reference is dropped at the turn's end. Name mutex. */
+void hli_tenure_bury(struct hli_turn *turn, struct hli_tenure *tenure);
+
+#endif

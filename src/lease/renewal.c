@@ -1,0 +1,167 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Renewals: the batch's words, and what its answer means for each hold. */
+#include "lease/renewal.h"
+
+#include "base/check.h"
+#include "lease/ask.h"
+#include "lease/hold.h"
+#include "lease/loss.h"
+#include "lease/notice.h"
+#include "lease/watchdog.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { NUMBER_SIZE = 24, RENEWAL_WORDS = 3 };
+
+static void renewal_send(void *arg);
+static void renewal_answered(struct hli_op *op, const struct hli_answer *answer);
+
+void hli_renewal_init(struct hli_renewal *renewal, hl_client *client, void (*done)(struct hli_renewal *renewal))
+{
+    *renewal = (struct hli_renewal){ .client = client, .done = done };
+    renewal->task = (struct hli_task){ .run = renewal_send, .arg = renewal };
+    renewal->op.done = renewal_answered;
+}
+
+void hli_renewal_deinit(struct hli_renewal *renewal)
+{
+    HLI_CHECK(renewal->count == 0);
+    hli_op_deinit(&renewal->op);
+}
+
+void hli_renewal_add(struct hli_renewal *renewal, struct hli_tenure *tenure)
+{
+    renewal->item[renewal->count++] = (struct hli_renewal_item){
+        .tenure = tenure, .lease_ms = renewal->client->settings.watchdog_timeout_ms, .due = HLI_NEVER
+    };
+}
+
+void hli_renewal_post(struct hli_renewal *renewal)
+{
+    hli_loop_post(renewal->client->loop, &renewal->task);
+}
+
+struct renewal_text {
+    char field[HLI_FIELD_SIZE], lease[NUMBER_SIZE], count[NUMBER_SIZE];
+};
+
+static void renewal_write_item(struct hli_renewal_item *item, struct renewal_text *text, struct hli_bytes *key,
+                               struct hli_bytes args[RENEWAL_WORDS])
+{
+    struct hli_name *name = item->tenure->name;
+
+    pthread_mutex_lock(&name->mutex);
+    item->count = item->tenure->hold.count;
+    item->due = item->tenure->renew_at;
+    pthread_mutex_unlock(&name->mutex);
+    snprintf(text->lease, sizeof(text->lease), "%" PRId64, item->lease_ms);
+    snprintf(text->count, sizeof(text->count), "%" PRIu32, item->count);
+    *key = (struct hli_bytes){ name->bytes, name->length };
+    args[0] = hli_bytes_of(hli_tenure_field(item->tenure, text->field));
+    args[1] = hli_bytes_of(text->lease);
+    args[2] = hli_bytes_of(text->count);
+}
+
+static int renewal_format(struct hli_renewal *renewal)
+{
+    struct renewal_text text[HLI_RENEWAL_HOLDS];
+    struct hli_bytes keys[HLI_RENEWAL_HOLDS], args[HLI_RENEWAL_HOLDS * RENEWAL_WORDS];
+
+    for (size_t i = 0; i < renewal->count; i++)
+        renewal_write_item(&renewal->item[i], &text[i], &keys[i], &args[i * RENEWAL_WORDS]);
+    return hli_op_script(&renewal->op, HLI_SCRIPT_LOCK_RENEW, keys, renewal->count, args, renewal->count * RENEWAL_WORDS);
+}
+
+/* On the loop thread. */
+static void renewal_send(void *arg)
+{
+    static const struct hli_answer no_memory = { .verdict = HLI_REFUSED, .code = HL_ENOMEM, .text = "out of memory" };
+    struct hli_renewal *renewal = arg;
+
+    if (renewal_format(renewal) < 0)
+        renewal_answered(&renewal->op, &no_memory);
+    else
+        hli_link_send(renewal->client->link, &renewal->op);
+}
+
+static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal_item *item, hli_ns sent_at)
+{
+    struct hli_tenure *tenure = item->tenure;
+
+    hli_tenure_extend(tenure, sent_at, item->lease_ms);
+    tenure->renew_at = sent_at + HLI_MS(item->lease_ms) / 3;
+    tenure->renew_failures = 0;
+    if (tenure->longest_lease_ms < item->lease_ms)
+        tenure->longest_lease_ms = item->lease_ms;
+    if (tenure->in_jeopardy)
+        hli_notice_warning(turn, tenure, HL_EVENT_SAFE);
+    tenure->in_jeopardy = false;
+    hli_count(&turn->name->client->counters.renewals);
+    hli_histogram_add(&turn->name->client->counters.renewal_lag, turn->now - item->due);
+}
+
+/* Again at once, and then every request timeout, until the validity ends: one failed renewal is no loss. */
+static void renewal_failed(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    int64_t pause_ms = tenure->renew_failures == 0 ? 0 : turn->name->client->settings.request_timeout_ms;
+
+    tenure->renew_failures++;
+    tenure->renew_at = hli_after_ms(turn->now, pause_ms);
+}
+
+/* `count` is what stands in Redis, -1 for gone. What is no longer held, or over by the clock, does not come back. */
+static void renewal_apply(const struct hli_renewal_item *item, hli_ns sent_at, const int64_t *count)
+{
+    struct hli_tenure *tenure = item->tenure;
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, tenure->name);
+    tenure->is_renewing = false;
+    if (tenure->state == HLI_TENURE_OWN && turn.now < hli_hold_validity(tenure)) {
+        if (!count)
+            renewal_failed(&turn, tenure);
+        else if (*count < 0)
+            hli_loss_declare(&turn, tenure, "gone");
+        else
+            renewal_succeeded(&turn, item, sent_at);
+    }
+    if (tenure->state == HLI_TENURE_OWN) {
+        if (count)
+            tenure->known_count = (uint32_t)*count;
+        hli_ask_deepen(&turn, tenure);
+        hli_turn_watch(&turn, tenure, hli_hold_due(tenure));
+    }
+    hli_turn_end(&turn);
+    hli_tenure_unref(tenure); /* the batch's */
+}
+
+/* The reply names only those that differ, in order: their position and their count. */
+static void renewal_apply_reply(struct hli_renewal *renewal, const struct hli_reply *reply)
+{
+    size_t next = 0;
+
+    for (size_t i = 0; i < renewal->count; i++) {
+        int64_t position = 0, count = renewal->item[i].count;
+        if (hli_reply_integer_at(reply, next, &position) && position == (int64_t)i + 1 &&
+            hli_reply_integer_at(reply, next + 1, &count))
+            next += 2;
+        renewal_apply(&renewal->item[i], renewal->op.sent_at, &count);
+    }
+}
+
+static void renewal_answered(struct hli_op *op, const struct hli_answer *answer)
+{
+    struct hli_renewal *renewal = HLI_OF(op, struct hli_renewal, op);
+
+    if (answer->verdict == HLI_REPLIED && answer->reply->kind == HLI_REPLY_ARRAY)
+        renewal_apply_reply(renewal, answer->reply);
+    else
+        for (size_t i = 0; i < renewal->count; i++)
+            renewal_apply(&renewal->item[i], renewal->op.sent_at, NULL);
+    if (hli_answer_is(answer, "READONLY"))
+        hli_link_distrust(renewal->client->link, "READONLY the server has become a replica");
+    renewal->count = 0;
+    renewal->done(renewal);
+}

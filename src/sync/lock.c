@@ -1,0 +1,160 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* The lock: handles, and the blocking calls. */
+#include "sync/lock.h"
+
+#include "base/error.h"
+#include "base/versioned.h"
+#include "lease/release.h"
+
+#include <string.h>
+
+int hli_lock_check(const hl_lock *lock, hl_error *err)
+{
+    int rc = lock ? hli_client_check(lock->name->client) : HL_EINVAL;
+
+    return rc == 0 ? 0 : hli_fail(err, rc, "%s", lock ? hl_err_text(rc) : "the lock is NULL");
+}
+
+int hli_lock_check_owner(const hl_lock *lock, const hl_owner *owner, hl_error *err)
+{
+    int rc = hli_lock_check(lock, err);
+
+    if (rc == 0 && owner && owner->client != lock->name->client)
+        return hli_fail(err, HL_EINVAL, "the owner belongs to another client");
+    return rc;
+}
+
+int hli_lock_read_options(const hl_lock *lock, const hl_acquire_options *passed, hl_acquire_options *ret, hl_error *err)
+{
+    *ret = (hl_acquire_options)HL_ACQUIRE_OPTIONS_INIT;
+    if (passed && !hli_versioned_read(ret, sizeof(*ret), passed))
+        return hli_fail(err, HL_EINVAL, "the options' size is not set, or they hold what this version does not know");
+    return hli_lock_check_owner(lock, ret->owner, err);
+}
+
+static int lock_join_name(hl_client *client, const void *name, size_t length, char *ret_bytes, size_t *ret_length)
+{
+    const char *prefix = client->settings.name_prefix ? client->settings.name_prefix : "";
+    size_t before = strlen(prefix);
+
+    if (length > HLI_NAME_LIMIT || before + length > HLI_NAME_LIMIT)
+        return HL_EINVAL;
+    memcpy(ret_bytes, prefix, before);
+    memcpy(ret_bytes + before, name, length);
+    *ret_length = before + length;
+    return length > 0 && hli_name_is_valid(ret_bytes, *ret_length) ? 0 : HL_EINVAL;
+}
+
+int hl_lock_new_bytes(hl_client *client, const void *name, size_t length, hl_lock **ret_lock, hl_error *err)
+{
+    char bytes[HLI_NAME_LIMIT];
+    size_t total = 0;
+    int rc = hli_client_check(client);
+
+    if (rc < 0)
+        return hli_fail(err, rc, "%s", client ? hl_err_text(rc) : "the client is NULL");
+    if (!name || !ret_lock)
+        return hli_fail(err, HL_EINVAL, "the name or ret_lock is NULL");
+    if (lock_join_name(client, name, length, bytes, &total) < 0)
+        return hli_fail(err, HL_EINVAL, "a lock's name has 1 to %d bytes, and no braces that split its slot",
+                        HLI_NAME_LIMIT);
+    hl_lock *lock = malloc(sizeof(*lock));
+    if (!lock || hli_name_get(client, bytes, total, &lock->name) < 0) {
+        free(lock);
+        return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
+    }
+    *ret_lock = lock;
+    return 0;
+}
+
+int hl_lock_new(hl_client *client, const char *name, hl_lock **ret_lock, hl_error *err)
+{
+    return hl_lock_new_bytes(client, name, name ? strlen(name) : 0, ret_lock, err);
+}
+
+/* In a forked child only the handle itself is freed: the rest is the parent's, and its mutexes may be locked for ever. */
+void hl_lock_free(hl_lock *lock)
+{
+    if (!lock)
+        return;
+    if (hli_client_check(lock->name->client) != HL_EFORKED)
+        hli_name_unref(lock->name);
+    free(lock);
+}
+
+const char *hl_lock_name(const hl_lock *lock, size_t *ret_length)
+{
+    if (!lock)
+        return NULL;
+    if (ret_length)
+        *ret_length = lock->name->length;
+    return lock->name->bytes;
+}
+
+static int lock_acquire(hl_lock *lock, const hl_acquire_options *options, hl_error *err)
+{
+    struct hli_acquire acquire;
+    int rc = hli_acquire_init(&acquire, lock->name, options, err);
+
+    if (rc < 0)
+        return rc;
+    int cancelability = hli_cancelability_off();
+    hli_wait_attach(&acquire.wait, options->cancel);
+    hli_acquire_start(&acquire);
+    rc = hli_acquire_block(&acquire);
+    hli_wait_detach(&acquire.wait);
+    hli_acquire_deinit(&acquire);
+    hli_cancelability_restore(cancelability);
+    return rc;
+}
+
+int hl_lock_acquire_with(hl_lock *lock, const hl_acquire_options *options, hl_error *err)
+{
+    hl_acquire_options known;
+    int rc = hli_lock_read_options(lock, options, &known, err);
+
+    return rc == 0 ? lock_acquire(lock, &known, err) : rc;
+}
+
+int hl_lock_acquire_for(hl_lock *lock, int64_t wait_ms, hl_error *err)
+{
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+
+    options.wait_ms = wait_ms;
+    return hl_lock_acquire_with(lock, &options, err);
+}
+
+int hl_lock_acquire(hl_lock *lock, hl_error *err)
+{
+    return hl_lock_acquire_for(lock, HL_WAIT_FOREVER, err);
+}
+
+int hl_lock_try_acquire(hl_lock *lock, hl_error *err)
+{
+    return hl_lock_acquire_for(lock, HL_NO_WAIT, err);
+}
+
+int hl_lock_release_as(hl_lock *lock, hl_owner *owner, hl_error *err)
+{
+    struct hli_released released;
+    int rc = hli_lock_check_owner(lock, owner, err);
+
+    if (rc < 0)
+        return rc;
+    struct hl_owner *mine = owner ? owner : hli_owner_of_thread();
+    if (!mine)
+        return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
+    int cancelability = hli_cancelability_off();
+    hli_released_init(&released, lock->name, err);
+    hli_release_start(lock->name, mine, &released.wait);
+    rc = hli_wait_block(&released.wait);
+    hli_released_count(&released);
+    hli_cancelability_restore(cancelability);
+    return rc;
+}
+
+int hl_lock_release(hl_lock *lock, hl_error *err)
+{
+    return hl_lock_release_as(lock, NULL, err);
+}

@@ -1,0 +1,22 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* What the files of the lock share: its handle, and the checks at the public edge. */
+#ifndef HLI_SYNC_LOCK_H
+#define HLI_SYNC_LOCK_H
+
+#include "lease/acquire.h"
+
+struct hl_lock {
+    struct hli_name *name; /* counted */
+};
+
+/* May this handle be used? Errors: HL_EINVAL (NULL), HL_EFORKED, HL_ECLOSED. */
+int hli_lock_check(const hl_lock *lock, hl_error *err);
+
+/* The same for an owner that is passed beside it; NULL is the calling thread. */
+int hli_lock_check_owner(const hl_lock *lock, const hl_owner *owner, hl_error *err);
+
+/* The options of a call, NULL for the defaults. Errors: HL_EINVAL. */
+int hli_lock_read_options(const hl_lock *lock, const hl_acquire_options *passed, hl_acquire_options *ret, hl_error *err);
+
+#endif
