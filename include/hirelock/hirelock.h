@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* hirelock: distributed locks on Redis, shared with Redisson. This header includes all the others. */
+/* hirelock: distributed locks on Redis, shared with Redisson. This header includes all the others.
+ */
 #ifndef HIRELOCK_HIRELOCK_H
 #define HIRELOCK_HIRELOCK_H
 

@@ -1,25 +1,28 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * The reentrant lock: at most one owner, among all threads of all processes and Java programs that use the same name on
- * the same Redis, holds it at a time. Wire-compatible with Redisson's RLock.
+ * The reentrant lock: at most one owner, among all threads of all processes and Java programs that
+ * use the same name on the same Redis, holds it at a time. Wire-compatible with Redisson's RLock.
  *
- * Guarantees, while the server keeps its data and its clock is steady: at any instant at most one owner has the key, and
- * hl_lock_is_held() never says yes outside that owner's time on the server. A dead holder blocks others for at most its
- * remaining lease and one poll period; a lost wake-up costs at most one poll period.
+ * Guarantees, while the server keeps its data and its clock is steady: at any instant at most one
+ * owner has the key, and hl_lock_is_held() never says yes outside that owner's time on the server.
+ * A dead holder blocks others for at most its remaining lease and one poll period; a lost wake-up
+ * costs at most one poll period.
  *
- * Does not guarantee: exclusion across an asynchronous failover, loss of the server's data, a stranger's DEL, or a
- * stepped server clock. A holder that is paused longer than its lease learns of it only when it runs again.
+ * Does not guarantee: exclusion across an asynchronous failover, loss of the server's data, a
+ * stranger's DEL, or a stepped server clock. A holder that is paused longer than its lease learns
+ * of it only when it runs again.
  *
- * Holds. The first acquire of an owner begins a hold; further acquires by the same owner nest, each wants its own
- * release, and the last release ends the hold. A hold without a lease time is renewed by the watchdog until it is
- * released; it stays so if any level was taken without a lease time, and a nested acquire never shortens the lease.
+ * Holds. The first acquire of an owner begins a hold; further acquires by the same owner nest, each
+ * wants its own release, and the last release ends the hold. A hold without a lease time is renewed
+ * by the watchdog until it is released; it stays so if any level was taken without a lease time,
+ * and a nested acquire never shortens the lease.
  *
- * Owners. By default the calling thread is the owner. An explicit hl_owner stands for anything else, such as a
- * connection or a request, and is used by one flow at a time.
+ * Owners. By default the calling thread is the owner. An explicit hl_owner stands for anything
+ * else, such as a connection or a request, and is used by one flow at a time.
  *
- * Ownership: freeing a handle does not release what is held through it. Handles may be freed before or after the client
- * is closed. Several handles of one name are the same lock.
+ * Ownership: freeing a handle does not release what is held through it. Handles may be freed before
+ * or after the client is closed. Several handles of one name are the same lock.
  */
 #ifndef HIRELOCK_LOCK_H
 #define HIRELOCK_LOCK_H
@@ -47,33 +50,50 @@ typedef struct hl_lock_info {
     char owner[64];        /* "<uuid>:<number>", shortened when a stranger wrote a longer one */
 } hl_lock_info;
 
-#define HL_LOCK_INFO_INIT { sizeof(hl_lock_info), false, false, 0, 0, "" }
+/* clang-format off */
+#define HL_LOCK_INFO_INIT                                                                          \
+    { sizeof(hl_lock_info), false, false, 0, 0, "" }
+/* clang-format on */
 
 /* Times are in milliseconds, at most 10^11. */
 typedef struct hl_acquire_options {
     size_t size;
-    int64_t wait_ms;       /* HL_NO_WAIT (0), HL_WAIT_FOREVER (-1), or how long to wait */
-    int64_t lease_ms;      /* 0: renewed by the watchdog until released; else at least 10: ends by itself after so long */
-    int64_t max_hold_ms;   /* 0: none. The watchdog's leash: renewal stops and the hold is lost after so long */
-    int64_t min_hold_ms;   /* 0: none. An earlier release leaves the key until this age (a job's clock skew) */
-    hl_owner *owner;       /* NULL: the calling thread. The async calls need one */
-    hl_cancel *cancel;     /* NULL: none. Must live until the call returned or its completion ran */
-    hl_event_cb on_event;  /* this hold's events, before the client's on_event */
+    /* HL_NO_WAIT (0), HL_WAIT_FOREVER (-1), or how long to wait. */
+    int64_t wait_ms;
+    /* 0: renewed by the watchdog until released; else at least 10: the hold ends after so long. */
+    int64_t lease_ms;
+    /* The watchdog's leash: renewal stops, and the hold is lost, after so long. 0: none. */
+    int64_t max_hold_ms;
+    /* An earlier release leaves the key until this age, so that a job whose hosts' clocks differ
+     * runs once. 0: none. */
+    int64_t min_hold_ms;
+    /* NULL: the calling thread. The async calls need one. */
+    hl_owner *owner;
+    /* NULL: none. Must live until the call returned or its completion ran. */
+    hl_cancel *cancel;
+    /* This hold's events, before the client's on_event. */
+    hl_event_cb on_event;
     void *event_arg;
-    hl_lock_info *ret_busy; /* who holds it, written when the answer is HL_EBUSY or HL_ETIMEDOUT */
+    /* Who holds it, written when the answer is HL_EBUSY or HL_ETIMEDOUT. */
+    hl_lock_info *ret_busy;
 } hl_acquire_options;
 
-#define HL_ACQUIRE_OPTIONS_INIT { sizeof(hl_acquire_options), 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL }
+/* clang-format off */
+#define HL_ACQUIRE_OPTIONS_INIT                                                                    \
+    { sizeof(hl_acquire_options), 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL }
+/* clang-format on */
 
 /*
- * Makes a handle of the lock `name`, a C string of 1 to 512 bytes. No I/O. Redisson's channel for a name is derived with
- * braces, so a name whose braces would put key and channel in different cluster slots is refused.
+ * Makes a handle of the lock `name`, a C string of 1 to 512 bytes. No I/O. Redisson's channel for a
+ * name is derived with braces, so a name whose braces would put key and channel in different
+ * cluster slots is refused.
  *
  * Threads: any.
- * Returns: 0; HL_EINVAL (NULL, empty, longer than 512 bytes with the client's prefix, braces such as "a{", "{}", "a}b{");
- * HL_ENOMEM; HL_ECLOSED; HL_EFORKED.
+ * Returns: 0; HL_EINVAL (NULL, empty, longer than 512 bytes with the client's prefix, braces such
+ * as "a{", "{}", "a}b{"); HL_ENOMEM; HL_ECLOSED; HL_EFORKED.
  */
-HL_API HL_MUST_CHECK int hl_lock_new(hl_client *client, const char *name, hl_lock **ret_lock, hl_error *err);
+HL_API HL_MUST_CHECK int hl_lock_new(hl_client *client, const char *name, hl_lock **ret_lock,
+                                     hl_error *err);
 
 /*
  * The same for a name of any bytes, NUL included.
@@ -81,8 +101,8 @@ HL_API HL_MUST_CHECK int hl_lock_new(hl_client *client, const char *name, hl_loc
  * Threads: any.
  * Returns: as hl_lock_new.
  */
-HL_API HL_MUST_CHECK int hl_lock_new_bytes(hl_client *client, const void *name, size_t length, hl_lock **ret_lock,
-                                           hl_error *err);
+HL_API HL_MUST_CHECK int hl_lock_new_bytes(hl_client *client, const void *name, size_t length,
+                                           hl_lock **ret_lock, hl_error *err);
 
 /*
  * Frees a handle; what is held stays held. NULL is fine.
@@ -93,7 +113,8 @@ HL_API HL_MUST_CHECK int hl_lock_new_bytes(hl_client *client, const void *name, 
 HL_API void hl_lock_free(hl_lock *lock);
 
 /*
- * Acquires the lock for the calling thread, waiting without end; renewed by the watchdog until released.
+ * Acquires the lock for the calling thread, waiting without end; renewed by the watchdog until
+ * released.
  *
  * Threads: any.
  * Returns: as hl_lock_acquire_with.
@@ -109,7 +130,8 @@ HL_API HL_MUST_CHECK int hl_lock_acquire(hl_lock *lock, hl_error *err);
 HL_API HL_MUST_CHECK int hl_lock_try_acquire(hl_lock *lock, hl_error *err);
 
 /*
- * Acquires the lock for the calling thread, waiting at most wait_ms (HL_NO_WAIT, HL_WAIT_FOREVER, or milliseconds).
+ * Acquires the lock for the calling thread, waiting at most wait_ms (HL_NO_WAIT, HL_WAIT_FOREVER,
+ * or milliseconds).
  *
  * Threads: any.
  * Returns: as hl_lock_acquire_with.
@@ -117,29 +139,33 @@ HL_API HL_MUST_CHECK int hl_lock_try_acquire(hl_lock *lock, hl_error *err);
 HL_API HL_MUST_CHECK int hl_lock_acquire_for(hl_lock *lock, int64_t wait_ms, hl_error *err);
 
 /*
- * Acquires the lock with all that options say; NULL is the defaults (no waiting). Waiters of one process are served in
- * the order of their arrival; they are woken by the release and ask again every poll_ms. A wait goes on across
- * reconnects but never longer than its wait time.
+ * Acquires the lock with all that options say; NULL is the defaults (no waiting). Waiters of one
+ * process are served in the order of their arrival; they are woken by the release and ask again
+ * every poll_ms. A wait goes on across reconnects but never longer than its wait time.
  *
  * Threads: any; one owner by one flow at a time.
- * Returns: 0: held, and hl_lock_is_held() was true just before the return. HL_EBUSY: held by another (no waiting).
- * HL_ETIMEDOUT: the wait time is over. HL_ECANCELED: options->cancel was fired, or the client was closed meanwhile.
- * HL_ELOST: a nested call on a hold that is lost; it is not held. HL_EUNKNOWN: the wait time (or the outage timeout)
- * ended while an answer was missing; not held by this call. HL_EINVAL; HL_ENOMEM. HL_ECONN, HL_EPROTO: no usable server
- * for the wait time or for outage_timeout_ms. HL_ESERVER: a refusal, at once when it cannot pass (WRONGTYPE) and after
- * outage_timeout_ms when it may (LOADING, OOM, READONLY). HL_EDENIED: at once. HL_ECLOSED; HL_EFORKED.
+ * Returns: 0: held, and hl_lock_is_held() was true just before the return. HL_EBUSY: held by
+ * another (no waiting). HL_ETIMEDOUT: the wait time is over. HL_ECANCELED: options->cancel was
+ * fired, or the client was closed meanwhile. HL_ELOST: a nested call on a hold that is lost; it is
+ * not held. HL_EINVAL; HL_ENOMEM. HL_ECONN, HL_EPROTO: no usable server for the wait
+ * time or for outage_timeout_ms. HL_ESERVER: a refusal, at once when it cannot pass (WRONGTYPE) and
+ * after outage_timeout_ms when it may (LOADING, OOM, READONLY). HL_EDENIED: at once. HL_ECLOSED;
+ * HL_EFORKED.
  */
-HL_API HL_MUST_CHECK int hl_lock_acquire_with(hl_lock *lock, const hl_acquire_options *options, hl_error *err);
+HL_API HL_MUST_CHECK int hl_lock_acquire_with(hl_lock *lock, const hl_acquire_options *options,
+                                              hl_error *err);
 
 /*
- * Releases one level of the calling thread's hold; the last one frees the lock and wakes a waiter. Waits for the answer
- * at most request_timeout_ms; the release is then repeated behind until the server answers or the lease is over.
+ * Releases one level of the calling thread's hold; the last one frees the lock and wakes a waiter.
+ * Waits for the answer at most request_timeout_ms; the release is then repeated behind until the
+ * server answers or the lease is over.
  *
  * Threads: the thread that holds it.
- * Returns: 0: released. HL_ENOTOWNER: this thread holds nothing; nothing was changed. HL_ELOST: the hold had ended before
- * (others may have been inside); the level is gone all the same. HL_EUNKNOWN: no answer in time; it is no longer held
- * for this process. HL_EINVAL; HL_ENOMEM (nothing was sent, still held). HL_ESERVER, HL_EDENIED: the server refused; as
- * HL_EUNKNOWN, with its reason. HL_ECLOSED; HL_EFORKED.
+ * Returns: 0: released. HL_ENOTOWNER: this thread holds nothing; nothing was changed. HL_ELOST: the
+ * hold had ended before (others may have been inside); the level is gone all the same. HL_EUNKNOWN:
+ * no answer in time; it is no longer held for this process. HL_EINVAL; HL_ENOMEM (nothing was sent,
+ * still held). HL_ESERVER, HL_EDENIED: the server refused; as HL_EUNKNOWN, with its reason.
+ * HL_ECLOSED; HL_EFORKED.
  */
 HL_API int hl_lock_release(hl_lock *lock, hl_error *err);
 
@@ -152,17 +178,19 @@ HL_API int hl_lock_release(hl_lock *lock, hl_error *err);
 HL_API int hl_lock_release_as(hl_lock *lock, hl_owner *owner, hl_error *err);
 
 /*
- * Deletes the lock whoever holds it, and wakes waiters; the holder loses it. For operators, not for programs.
+ * Deletes the lock whoever holds it, and wakes waiters; the holder loses it. For operators, not for
+ * programs.
  *
  * Threads: any.
- * Returns: 0: it was locked and is no more. HL_ENOTOWNER: nobody held it. HL_EUNKNOWN: no answer; HL_EINVAL; HL_ENOMEM;
- * HL_ECONN, HL_EPROTO, HL_ESERVER, HL_EDENIED; HL_ECANCELED (closed meanwhile); HL_ECLOSED; HL_EFORKED.
+ * Returns: 0: it was locked and is no more. HL_ENOTOWNER: nobody held it. HL_EUNKNOWN: no answer;
+ * HL_EINVAL; HL_ENOMEM; HL_ECONN, HL_EPROTO, HL_ESERVER, HL_EDENIED; HL_ECANCELED (closed
+ * meanwhile); HL_ECLOSED; HL_EFORKED.
  */
 HL_API int hl_lock_force_release(hl_lock *lock, hl_error *err);
 
 /*
- * Does this owner (NULL: the calling thread) hold the lock now? No I/O: looks at the hold's validity, which ends before the
- * lease does on the server.
+ * Does this owner (NULL: the calling thread) hold the lock now? No I/O: looks at the hold's
+ * validity, which ends before the lease does on the server.
  *
  * Threads: any.
  * Returns: true only while the hold is valid; false for NULL, closed and forked handles.
@@ -170,7 +198,8 @@ HL_API int hl_lock_force_release(hl_lock *lock, hl_error *err);
 HL_API bool hl_lock_is_held(const hl_lock *lock, const hl_owner *owner);
 
 /*
- * How long the hold of this owner (NULL: the calling thread) is still valid if nothing renews it. No I/O.
+ * How long the hold of this owner (NULL: the calling thread) is still valid if nothing renews it.
+ * No I/O.
  *
  * Threads: any.
  * Returns: milliseconds, rounded down; 0 when not held.
@@ -186,11 +215,13 @@ HL_API int64_t hl_lock_validity_ms(const hl_lock *lock, const hl_owner *owner);
 HL_API uint32_t hl_lock_hold_count(const hl_lock *lock, const hl_owner *owner);
 
 /*
- * Asks the server who holds the lock, and for how long; set info->size to sizeof(hl_lock_info) before (HL_LOCK_INFO_INIT).
+ * Asks the server who holds the lock, and for how long; set info->size to sizeof(hl_lock_info)
+ * before (HL_LOCK_INFO_INIT).
  *
  * Threads: any.
- * Returns: 0; HL_EUNKNOWN (the connection broke before the answer); HL_EINVAL; HL_ENOMEM; HL_ECONN, HL_EPROTO,
- * HL_ESERVER (WRONGTYPE: the key is something else), HL_EDENIED; HL_ECANCELED (closed meanwhile); HL_ECLOSED; HL_EFORKED.
+ * Returns: 0; HL_EUNKNOWN (the connection broke before the answer); HL_EINVAL; HL_ENOMEM; HL_ECONN,
+ * HL_EPROTO, HL_ESERVER (WRONGTYPE: the key is something else), HL_EDENIED; HL_ECANCELED (closed
+ * meanwhile); HL_ECLOSED; HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_lock_inspect(hl_lock *lock, hl_lock_info *info, hl_error *err);
 
@@ -198,7 +229,8 @@ HL_API HL_MUST_CHECK int hl_lock_inspect(hl_lock *lock, hl_lock_info *info, hl_e
  * The lock's name as it stands in Redis, with the client's prefix.
  *
  * Threads: any.
- * Returns: a NUL-terminated string (the name itself may contain NULs) that lives as long as the handle; NULL for NULL.
+ * Returns: a NUL-terminated string (the name itself may contain NULs) that lives as long as the
+ * handle; NULL for NULL.
  */
 HL_API const char *hl_lock_name(const hl_lock *lock, size_t *ret_length);
 
@@ -211,7 +243,8 @@ HL_API const char *hl_lock_name(const hl_lock *lock, size_t *ret_length);
 HL_API HL_MUST_CHECK int hl_owner_new(hl_client *client, hl_owner **ret_owner);
 
 /*
- * Frees an owner; what it holds stays held (and is renewed) until the client is closed. NULL is fine.
+ * Frees an owner; what it holds stays held (and is renewed) until the client is closed. NULL is
+ * fine.
  *
  * Threads: any, when no call with this owner is running.
  * Returns: nothing.
@@ -227,7 +260,8 @@ HL_API void hl_owner_free(hl_owner *owner);
 HL_API HL_MUST_CHECK int hl_cancel_new(hl_cancel **ret_cancel);
 
 /*
- * Ends every wait that carries this cancel, now and later, with HL_ECANCELED; what such a wait may have got is released.
+ * Ends every wait that carries this cancel, now and later, with HL_ECANCELED; what such a wait may
+ * have got is released.
  *
  * Threads: any, signal handlers included (async-signal-safe). NULL is fine.
  * Returns: nothing.
@@ -242,36 +276,38 @@ HL_API void hl_cancel_fire(hl_cancel *cancel);
  */
 HL_API void hl_cancel_free(hl_cancel *cancel);
 
-/* The completion of an async call; err is filled when code is negative, and valid during the call only. */
+/* The completion of an async call; err is filled when code is negative, and valid during the call
+ * only. */
 typedef void (*hl_done_cb)(int code, const hl_error *err, void *arg);
 typedef void (*hl_inspect_cb)(int code, const hl_lock_info *info, const hl_error *err, void *arg);
 
 /*
- * hl_lock_acquire_with without blocking; options->owner must be set. ret_busy, when given, must live until done ran. The
- * handle and the owner may be freed after the call.
+ * hl_lock_acquire_with without blocking; options->owner must be set. ret_busy, when given, must
+ * live until done ran. The handle and the owner may be freed after the call.
  *
  * Threads: any; one owner by one flow at a time.
- * Returns: 0: done will run exactly once, with a code of hl_lock_acquire_with. Negative: it never runs: HL_EINVAL,
- * HL_ENOMEM, HL_ECLOSED, HL_EFORKED.
+ * Returns: 0: done will run exactly once, with a code of hl_lock_acquire_with. Negative: it never
+ * runs: HL_EINVAL, HL_ENOMEM, HL_ECLOSED, HL_EFORKED.
  */
-HL_API HL_MUST_CHECK int hl_lock_acquire_async(hl_lock *lock, const hl_acquire_options *options, hl_done_cb done,
-                                               void *arg);
+HL_API HL_MUST_CHECK int hl_lock_acquire_async(hl_lock *lock, const hl_acquire_options *options,
+                                               hl_done_cb done, void *arg);
 
 /*
  * hl_lock_release_as without blocking; owner must not be NULL.
  *
  * Threads: any; one owner by one flow at a time.
- * Returns: 0: done will run exactly once, with a code of hl_lock_release. Negative: it never runs: HL_EINVAL, HL_ENOMEM,
- * HL_ECLOSED, HL_EFORKED.
+ * Returns: 0: done will run exactly once, with a code of hl_lock_release. Negative: it never runs:
+ * HL_EINVAL, HL_ENOMEM, HL_ECLOSED, HL_EFORKED.
  */
-HL_API HL_MUST_CHECK int hl_lock_release_async(hl_lock *lock, hl_owner *owner, hl_done_cb done, void *arg);
+HL_API HL_MUST_CHECK int hl_lock_release_async(hl_lock *lock, hl_owner *owner, hl_done_cb done,
+                                               void *arg);
 
 /*
  * hl_lock_force_release without blocking.
  *
  * Threads: any.
- * Returns: 0: done will run exactly once, with a code of hl_lock_force_release. Negative: it never runs: HL_EINVAL,
- * HL_ENOMEM, HL_ECLOSED, HL_EFORKED.
+ * Returns: 0: done will run exactly once, with a code of hl_lock_force_release. Negative: it never
+ * runs: HL_EINVAL, HL_ENOMEM, HL_ECLOSED, HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_lock_force_release_async(hl_lock *lock, hl_done_cb done, void *arg);
 
@@ -279,8 +315,8 @@ HL_API HL_MUST_CHECK int hl_lock_force_release_async(hl_lock *lock, hl_done_cb d
  * hl_lock_inspect without blocking; info is NULL when code is negative.
  *
  * Threads: any.
- * Returns: 0: done will run exactly once, with a code of hl_lock_inspect. Negative: it never runs: HL_EINVAL, HL_ENOMEM,
- * HL_ECLOSED, HL_EFORKED.
+ * Returns: 0: done will run exactly once, with a code of hl_lock_inspect. Negative: it never runs:
+ * HL_EINVAL, HL_ENOMEM, HL_ECLOSED, HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_lock_inspect_async(hl_lock *lock, hl_inspect_cb done, void *arg);
 

@@ -18,7 +18,8 @@ extern "C" {
 #endif
 
 /*
- * The version of the library that is loaded, "0.1.0"; the macros above are the one compiled against.
+ * The version of the library that is loaded, "0.1.0"; the macros above are the one compiled
+ * against.
  *
  * Threads: any.
  * Returns: a constant string.

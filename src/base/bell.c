@@ -16,7 +16,7 @@ enum { BELL_FREE = -1, BELL_TAKEN = -2 };
 struct hli_bell {
     atomic_int fd; /* or BELL_FREE, or BELL_TAKEN while it is being hung */
     atomic_bool rung;
-    atomic_int ringers; /* who may be about to write to fd */
+    atomic_int ringers;    /* who may be about to write to fd */
     struct hli_bell *next; /* immutable once the bell is in the list */
 };
 
@@ -58,7 +58,8 @@ struct hli_bell *hli_bell_hang(int eventfd)
     return bell;
 }
 
-/* A ringer counts itself before it reads fd; so once fd is changed and the count has been zero, none can still write to it. */
+/* A ringer counts itself before it reads fd; so once fd is changed and the count has been zero,
+ * none can still write to it. */
 void hli_bell_take_down(struct hli_bell *bell)
 {
     if (!bell)

@@ -1,10 +1,12 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * The bells: how a signal handler reaches every client's loop. hl_cancel_fire() may run in a signal handler, so it can take
- * no mutex and walk no list that others change: it rings all bells, and each loop looks at its own waits.
+ * The bells: how a signal handler reaches every client's loop. hl_cancel_fire() may run in a signal
+ * handler, so it can take no mutex and walk no list that others change: it rings all bells, and
+ * each loop looks at its own waits.
  *
- * A bell is never freed, only hung again by a later client, so a ringer may hold a pointer to one at any time.
+ * A bell is never freed, only hung again by a later client, so a ringer may hold a pointer to one
+ * at any time.
  */
 #ifndef HLI_BASE_BELL_H
 #define HLI_BASE_BELL_H

@@ -12,7 +12,7 @@
 void hli_buffer_deinit(struct hli_buffer *buffer)
 {
     free(buffer->data);
-    *buffer = (struct hli_buffer){ 0 };
+    *buffer = (struct hli_buffer){0};
 }
 
 static int buffer_make_room(struct hli_buffer *buffer, size_t length)

@@ -17,7 +17,8 @@ hli_ns hli_after_ms(hli_ns from, int64_t ms)
 {
     hli_ns ns, sum;
 
-    if (ms < 0 || __builtin_mul_overflow(ms, 1000000, &ns) || __builtin_add_overflow(from, ns, &sum))
+    if (ms < 0 || __builtin_mul_overflow(ms, 1000000, &ns) ||
+        __builtin_add_overflow(from, ns, &sum))
         return HLI_NEVER;
     return sum;
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Time. Inside the library there is one type, nanoseconds on CLOCK_BOOTTIME, which goes on during suspend, and there are
- * deadlines only; timeouts in milliseconds exist at the API's edge.
+ * Time. Inside the library there is one type, nanoseconds on CLOCK_BOOTTIME, which goes on during
+ * suspend, and there are deadlines only; timeouts in milliseconds exist at the API's edge.
  */
 #ifndef HLI_BASE_CLOCK_H
 #define HLI_BASE_CLOCK_H
@@ -12,7 +12,7 @@
 typedef int64_t hli_ns;
 
 #define HLI_NEVER INT64_MAX
-#define HLI_MS(ms) ((hli_ns)(ms) * 1000000)
+#define HLI_MS(ms) ((hli_ns)(ms)*1000000)
 
 hli_ns hli_now(void);
 

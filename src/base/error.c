@@ -15,10 +15,10 @@ static const struct error_entry {
     const char *name, *text;
     enum error_class class;
 } error_table[] = {
-#define X(name, value, text, class) { value, "HL_" #name, text, class },
+#define X(name, value, text, class) {value, "HL_" #name, text, class},
     HL_ERROR_MAP(X)
 #undef X
-    { HL_OK, "HL_OK", "success", OUTCOME },
+        {HL_OK, "HL_OK", "success", OUTCOME},
 };
 
 static const struct error_entry *error_find(int code)

@@ -7,7 +7,8 @@
 #include <hirelock/error.h>
 
 /* Sets err (NULL is fine) and returns code, so that a failing call is one line. */
-int hli_fail(hl_error *err, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int hli_fail(hl_error *err, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Puts "context: " in front of what err says; keeps the code. */
 void hli_error_wrap(hl_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -22,7 +22,8 @@ static struct hli_heap_node *heap_meld(struct hli_heap_node *a, struct hli_heap_
     return a;
 }
 
-/* Two passes over siblings, without recursion: pair them from left to right, then meld the pairs from right to left. */
+/* Two passes over siblings, without recursion: pair them from left to right, then meld the pairs
+ * from right to left. */
 static struct hli_heap_node *heap_combine(struct hli_heap_node *first)
 {
     struct hli_heap_node *pairs = NULL;
@@ -56,7 +57,7 @@ static void heap_set_root(struct hli_heap *heap, struct hli_heap_node *root)
 
 void hli_heap_insert(struct hli_heap *heap, struct hli_heap_node *node, hli_ns at)
 {
-    *node = (struct hli_heap_node){ .at = at };
+    *node = (struct hli_heap_node){.at = at};
     heap_set_root(heap, heap->root ? heap_meld(heap->root, node) : node);
 }
 
@@ -76,5 +77,5 @@ void hli_heap_remove(struct hli_heap *heap, struct hli_heap_node *node)
         if (children)
             heap_set_root(heap, heap_meld(heap->root, children));
     }
-    *node = (struct hli_heap_node){ 0 };
+    *node = (struct hli_heap_node){0};
 }

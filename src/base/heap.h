@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * A heap of deadlines: the earliest first. The nodes live inside the objects that wait, so that nothing here allocates or
- * fails (a pairing heap; M. Fredman et al., "The pairing heap", 1986).
+ * A heap of deadlines: the earliest first. The nodes live inside the objects that wait, so that
+ * nothing here allocates or fails (a pairing heap; M. Fredman et al., "The pairing heap", 1986).
  */
 #ifndef HLI_BASE_HEAP_H
 #define HLI_BASE_HEAP_H
@@ -15,7 +15,8 @@
 struct hli_heap_node {
     struct hli_heap_node *child;
     struct hli_heap_node *next;
-    struct hli_heap_node *prev; /* the sibling before, or the parent of a first child; itself for the root */
+    struct hli_heap_node
+        *prev; /* the sibling before, or the parent of a first child; itself for the root */
     hli_ns at;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* The histogram: powers of two of microseconds. Relaxed atomics, since the counters are read one by one anyway. */
+/* The histogram: powers of two of microseconds. Relaxed atomics, since the counters are read one by
+ * one anyway. */
 #include "base/histogram.h"
 
 static unsigned histogram_bucket(uint64_t us)
@@ -14,8 +15,8 @@ static void histogram_raise(atomic_uint_fast64_t *max, uint64_t value)
 {
     uint_fast64_t seen = atomic_load_explicit(max, memory_order_relaxed);
 
-    while (seen < value &&
-           !atomic_compare_exchange_weak_explicit(max, &seen, value, memory_order_relaxed, memory_order_relaxed))
+    while (seen < value && !atomic_compare_exchange_weak_explicit(
+                               max, &seen, value, memory_order_relaxed, memory_order_relaxed))
         ;
 }
 

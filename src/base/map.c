@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* The hash map: chains, grown at a load of one. The seed is random, since names may come from strangers. */
+/* The hash map: chains, grown at a load of one. The seed is random, since names may come from
+ * strangers. */
 #include "base/map.h"
 
 #include "base/check.h"
@@ -15,7 +16,7 @@ enum { MAP_FIRST_BUCKETS = 16 };
 
 void hli_map_init(struct hli_map *map)
 {
-    *map = (struct hli_map){ .seed = hli_random_u64() };
+    *map = (struct hli_map){.seed = hli_random_u64()};
 }
 
 void hli_map_deinit(struct hli_map *map)
@@ -46,7 +47,8 @@ struct hli_map_node *hli_map_find(const struct hli_map *map, const void *key, si
         return NULL;
     uint64_t hash = map_hash(map, key, length);
     struct hli_map_node *node = *map_bucket(map, hash);
-    while (node && (node->hash != hash || node->length != length || memcmp(node->key, key, length) != 0))
+    while (node &&
+           (node->hash != hash || node->length != length || memcmp(node->key, key, length) != 0))
         node = node->next;
     return node;
 }
@@ -101,7 +103,8 @@ void hli_map_remove(struct hli_map *map, struct hli_map_node *node)
     map->count--;
 }
 
-void hli_map_each(const struct hli_map *map, void (*visit)(struct hli_map_node *node, void *arg), void *arg)
+void hli_map_each(const struct hli_map *map, void (*visit)(struct hli_map_node *node, void *arg),
+                  void *arg)
 {
     for (size_t i = 0; i < map->buckets; i++)
         for (struct hli_map_node *node = map->bucket[i]; node; node = node->next)

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* A hash map from bytes to the objects that embed its nodes. Only growing allocates, and a map that cannot grow works on. */
+/* A hash map from bytes to the objects that embed its nodes. Only growing allocates, and a map that
+ * cannot grow works on. */
 #ifndef HLI_BASE_MAP_H
 #define HLI_BASE_MAP_H
 
@@ -33,6 +34,7 @@ int hli_map_insert(struct hli_map *map, struct hli_map_node *node, const void *k
 void hli_map_remove(struct hli_map *map, struct hli_map_node *node);
 
 /* Calls visit for every node; visit must not change the map. */
-void hli_map_each(const struct hli_map *map, void (*visit)(struct hli_map_node *node, void *arg), void *arg);
+void hli_map_each(const struct hli_map *map, void (*visit)(struct hli_map_node *node, void *arg),
+                  void *arg);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* Randomness from getrandom(2), which blocks only before the kernel is seeded; there is no weaker fallback. */
+/* Randomness from getrandom(2), which blocks only before the kernel is seeded; there is no weaker
+ * fallback. */
 #include "base/random.h"
 
 #include <stddef.h>
@@ -40,6 +41,8 @@ void hli_random_uuid(char text[HLI_UUID_LENGTH + 1])
     random_bytes(b, sizeof(b));
     b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
     b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-    snprintf(text, HLI_UUID_LENGTH + 1, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
-             b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+    snprintf(text, HLI_UUID_LENGTH + 1,
+             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
+             b[15]);
 }

@@ -27,7 +27,7 @@ int hli_thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void 
 
 static struct timespec thread_timespec(hli_ns ns)
 {
-    return (struct timespec){ .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+    return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
 }
 
 void hli_cond_init(pthread_cond_t *cond)
@@ -96,7 +96,8 @@ enum hli_gate_state hli_gate_wait(struct hli_gate *gate, hli_ns deadline)
         struct timespec timeout = thread_timespec(left);
         if (deadline != HLI_NEVER && left <= 0)
             return HLI_GATE_SHUT;
-        thread_futex(&gate->state, FUTEX_WAIT, HLI_GATE_SHUT, deadline == HLI_NEVER ? NULL : &timeout);
+        thread_futex(&gate->state, FUTEX_WAIT, HLI_GATE_SHUT,
+                     deadline == HLI_NEVER ? NULL : &timeout);
     }
     return state;
 }

@@ -10,8 +10,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Starts a thread with every signal blocked, so that the program's handlers never run on it, and with a name of at most 15
- * bytes. Errors: HL_ENOMEM. */
+/* Starts a thread with every signal blocked, so that the program's handlers never run on it, and
+ * with a name of at most 15 bytes. Errors: HL_ENOMEM. */
 int hli_thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void *), void *arg);
 
 /* A condition variable on CLOCK_MONOTONIC, and a wait on it until a deadline of ours. */
@@ -19,8 +19,9 @@ void hli_cond_init(pthread_cond_t *cond);
 void hli_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, hli_ns deadline);
 
 /*
- * Opened once by any thread, waited for by one; until then it may be poked, to make the waiter look around. It may live on the
- * waiter's stack: opening touches it last with its store, and the wake-up that follows is by address only.
+ * Opened once by any thread, waited for by one; until then it may be poked, to make the waiter look
+ * around. It may live on the waiter's stack: opening touches it last with its store, and the
+ * wake-up that follows is by address only.
  */
 struct hli_gate {
     atomic_int state; /* futex word; the opener's release pairs with the waiter's acquire */
@@ -35,7 +36,8 @@ bool hli_gate_is_open(const struct hli_gate *gate);
 /* OPEN; POKED, and the poke is used up; or SHUT when the deadline came first. */
 enum hli_gate_state hli_gate_wait(struct hli_gate *gate, hli_ns deadline);
 
-/* Thread cancellation inside a wait would leave it half done: switched off for the time of a public call. */
+/* Thread cancellation inside a wait would leave it half done: switched off for the time of a public
+ * call. */
 int hli_cancelability_off(void);
 void hli_cancelability_restore(int state);
 

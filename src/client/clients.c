@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of clients, with the one process-wide thing that the library installs: a pthread_atfork handler. Before a fork the
- * list's mutex is taken, so that the child finds it whole; the child takes no other mutex, for their holders are gone.
+ * The list of clients, with the one process-wide thing that the library installs: a pthread_atfork
+ * handler. Before a fork the list's mutex is taken, so that the child finds it whole; the child
+ * takes no other mutex, for their holders are gone.
  */
 #include "client/clients.h"
 
@@ -26,15 +27,17 @@ static void clients_after_fork_in_parent(void)
     pthread_mutex_unlock(&clients_mutex);
 }
 
-/* The descriptors are closed without a word: an UNSUBSCRIBE or an EPOLL_CTL_DEL of the child's would be the parent's too. Were
- * they left open, a parent that dies would look alive to the server. */
+/* The descriptors are closed without a word: an UNSUBSCRIBE or an EPOLL_CTL_DEL of the child's
+ * would be the parent's too. Were they left open, a parent that dies would look alive to the
+ * server. */
 static void clients_after_fork_in_child(void)
 {
     hl_client *client;
 
     atomic_fetch_add(&hli_generation, 1);
     hli_bell_forget_all();
-    TAILQ_FOREACH (client, &clients, clients_link) {
+    TAILQ_FOREACH(client, &clients, clients_link)
+    {
         hli_link_abandon(client->link);
         hli_loop_abandon(client->loop);
         hli_callbacks_abandon(&client->callbacks);
@@ -49,8 +52,8 @@ static void clients_on_thread_exit(void)
     hl_client *client;
 
     pthread_mutex_lock(&clients_mutex);
-    TAILQ_FOREACH (client, &clients, clients_link)
-        hli_watchdog_review(client->watchdog);
+    TAILQ_FOREACH(client, &clients, clients_link)
+    hli_watchdog_review(client->watchdog);
     pthread_mutex_unlock(&clients_mutex);
 }
 

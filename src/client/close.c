@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Closing, in order: no new calls; every wait ends and every hold is lost or released; the releases that are under way get one
- * request timeout; then the watchdog, the link, the loop and the callbacks stop. What names know is changed on the loop only.
+ * Closing, in order: no new calls; every wait ends and every hold is lost or released; the releases
+ * that are under way get one request timeout; then the watchdog, the link, the loop and the
+ * callbacks stop. What names know is changed on the loop only.
  */
 #include "client/close.h"
 
@@ -29,7 +30,8 @@ static void close_name(struct hli_name *name, void *arg)
     hli_turn_begin(&turn, name);
     hli_acquire_cancel_all(&turn);
     struct hli_tenure *tenure = name->current;
-    if (tenure && tenure->state == HLI_TENURE_OWN && (client->settings.flags & HL_CLIENT_RELEASE_ON_CLOSE)) {
+    if (tenure && tenure->state == HLI_TENURE_OWN &&
+        (client->settings.flags & HL_CLIENT_RELEASE_ON_CLOSE)) {
         hli_hold_end(tenure);
         hli_release_quietly(&turn, tenure);
     } else if (tenure && tenure->state == HLI_TENURE_OWN) {
@@ -72,7 +74,7 @@ static void close_link(void *arg)
 
 static void close_run(hl_client *client, void (*run)(void *arg))
 {
-    struct close_step step = { .task = { .run = run, .arg = &step }, .client = client };
+    struct close_step step = {.task = {.run = run, .arg = &step}, .client = client};
 
     hli_loop_post(client->loop, &step.task);
     hli_gate_wait(&step.gate, HLI_NEVER);

@@ -23,7 +23,7 @@ static void client_on_calls_timer(void *arg)
 /* A server that is not ready yet will be: opening waits for it. Everything else is told at once. */
 static bool client_is_worth_waiting(const hl_error *err)
 {
-    static const char *const passing[] = { ": LOADING", ": BUSY", ": MASTERDOWN" };
+    static const char *const passing[] = {": LOADING", ": BUSY", ": MASTERDOWN"};
 
     for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
         if (err->code == HL_ESERVER && strstr(err->text, passing[i]))
@@ -70,15 +70,14 @@ static void client_init(hl_client *client, const struct hli_settings *settings)
     hli_map_init(&client->names);
     TAILQ_INIT(&client->waits);
     TAILQ_INIT(&client->calls);
-    client->calls_timer = (struct hli_timer){ .run = client_on_calls_timer, .arg = client };
+    client->calls_timer = (struct hli_timer){.run = client_on_calls_timer, .arg = client};
 }
 
 /* Consumes the link's settings. */
 static int client_start(hl_client *client, struct hli_link_settings *link)
 {
     const struct hli_link_listener listener = {
-        .up = client_on_up, .down = client_on_down, .failed = client_on_failed, .arg = client
-    };
+        .up = client_on_up, .down = client_on_down, .failed = client_on_failed, .arg = client};
     bool wants_callbacks = client->settings.on_event || client->settings.on_log;
     int rc = hli_callbacks_init(&client->callbacks, client->settings.flags & HL_CLIENT_DISPATCH);
 
@@ -107,7 +106,8 @@ static int client_await_server(hl_client *client, hl_error *err)
     return problem.code == HL_OK ? 0 : hli_fail(err, problem.code, "%s", problem.text);
 }
 
-int hl_client_open(const char *url, const hl_client_options *options, hl_client **ret_client, hl_error *err)
+int hl_client_open(const char *url, const hl_client_options *options, hl_client **ret_client,
+                   hl_error *err)
 {
     struct hli_settings settings;
     struct hli_link_settings link;
@@ -137,4 +137,9 @@ int hl_client_open(const char *url, const hl_client_options *options, hl_client 
     }
     *ret_client = client;
     return 0;
+}
+
+const char *hl_client_id(const hl_client *client)
+{
+    return client ? client->id : NULL;
 }

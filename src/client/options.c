@@ -12,7 +12,8 @@
 static const int64_t options_max_ms = INT64_C(100000000000);
 
 /* 0 becomes the default; min is the least that makes sense. */
-static int options_time(const char *what, int64_t *value, int64_t standard, int64_t min, hl_error *err)
+static int options_time(const char *what, int64_t *value, int64_t standard, int64_t min,
+                        hl_error *err)
 {
     if (*value == 0)
         *value = standard;
@@ -27,13 +28,13 @@ static int options_check_times(hl_client_options *options, hl_error *err)
         const char *what;
         int64_t *value, standard, min;
     } times[] = {
-        { "connect_timeout_ms", &options->connect_timeout_ms, 2000, 1 },
-        { "request_timeout_ms", &options->request_timeout_ms, 2000, 1 },
-        { "outage_timeout_ms", &options->outage_timeout_ms, 10000, -1 },
-        { "watchdog_timeout_ms", &options->watchdog_timeout_ms, 30000, 10 },
-        { "poll_ms", &options->poll_ms, 1000, 10 },
-        { "backoff_min_ms", &options->backoff_min_ms, 50, 1 },
-        { "backoff_max_ms", &options->backoff_max_ms, 2000, 1 },
+        {"connect_timeout_ms", &options->connect_timeout_ms, 2000, 1},
+        {"request_timeout_ms", &options->request_timeout_ms, 2000, 1},
+        {"outage_timeout_ms", &options->outage_timeout_ms, 10000, -1},
+        {"watchdog_timeout_ms", &options->watchdog_timeout_ms, 30000, 10},
+        {"poll_ms", &options->poll_ms, 1000, 10},
+        {"backoff_min_ms", &options->backoff_min_ms, 50, 1},
+        {"backoff_max_ms", &options->backoff_max_ms, 2000, 1},
     };
 
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
@@ -65,8 +66,8 @@ static int options_check(hl_client_options *options, hl_error *err)
 /* Options beat the URL; secrets are copied, and what they replace is wiped. */
 static int options_take_login(const hl_client_options *options, struct hli_url *url)
 {
-    const char *passed[] = { options->username, options->password };
-    char **kept[] = { &url->username, &url->password };
+    const char *passed[] = {options->username, options->password};
+    char **kept[] = {&url->username, &url->password};
 
     for (int i = 0; i < 2; i++) {
         if (!passed[i])
@@ -113,15 +114,18 @@ static int options_copy_strings(const hl_client_options *options, struct hli_set
     return options_take_login(options, &link->url);
 }
 
-int hli_options_read(const char *url, const hl_client_options *passed, struct hli_settings *ret_settings,
-                     struct hli_link_settings *ret_link, hl_error *err)
+int hli_options_read(const char *url, const hl_client_options *passed,
+                     struct hli_settings *ret_settings, struct hli_link_settings *ret_link,
+                     hl_error *err)
 {
     hl_client_options options = HL_CLIENT_OPTIONS_INIT;
 
-    *ret_settings = (struct hli_settings){ 0 };
-    *ret_link = (struct hli_link_settings){ 0 };
+    *ret_settings = (struct hli_settings){0};
+    *ret_link = (struct hli_link_settings){0};
     if (passed && !hli_versioned_read(&options, sizeof(options), passed))
-        return hli_fail(err, HL_EINVAL, "the options' size is not set, or they hold what this version does not know");
+        return hli_fail(
+            err, HL_EINVAL,
+            "the options' size is not set, or they hold what this version does not know");
     int rc = options_check(&options, err);
     if (rc == 0)
         rc = hli_url_parse(url, &ret_link->url, err);

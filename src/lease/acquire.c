@@ -12,9 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ACQUIRE_MIN_LEASE_MS = 10 }; /* a shorter one is over before the margin of its validity begins */
+enum {
+    ACQUIRE_MIN_LEASE_MS = 10
+}; /* a shorter one is over before the margin of its validity begins */
 
-static const int64_t acquire_max_ms = INT64_C(100000000000); /* about three years: no sum of times overflows */
+static const int64_t acquire_max_ms =
+    INT64_C(100000000000); /* about three years: no sum of times overflows */
 
 static bool acquire_look(struct hli_wait *wait, hli_ns now);
 
@@ -22,8 +25,10 @@ static int acquire_check(const hl_acquire_options *options, hl_error *err)
 {
     if (options->wait_ms < HL_WAIT_FOREVER || options->wait_ms > acquire_max_ms)
         return hli_fail(err, HL_EINVAL, "wait_ms is neither -1 nor from 0 to 10^11");
-    if (options->lease_ms != 0 && (options->lease_ms < ACQUIRE_MIN_LEASE_MS || options->lease_ms > acquire_max_ms))
-        return hli_fail(err, HL_EINVAL, "lease_ms is neither 0 nor from %d to 10^11", ACQUIRE_MIN_LEASE_MS);
+    if (options->lease_ms != 0 &&
+        (options->lease_ms < ACQUIRE_MIN_LEASE_MS || options->lease_ms > acquire_max_ms))
+        return hli_fail(err, HL_EINVAL, "lease_ms is neither 0 nor from %d to 10^11",
+                        ACQUIRE_MIN_LEASE_MS);
     if (options->max_hold_ms < 0 || options->max_hold_ms > acquire_max_ms)
         return hli_fail(err, HL_EINVAL, "max_hold_ms is not from 0 to 10^11");
     if (options->min_hold_ms < 0 || options->min_hold_ms > acquire_max_ms)
@@ -47,28 +52,34 @@ static void acquire_take_options(struct hli_acquire *acquire, const hl_acquire_o
     acquire->ret_busy = options->ret_busy;
 }
 
-/* Everything that needs memory is made here, so that nothing is ever held in Redis without a record of it here. */
-int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name, const hl_acquire_options *options, hl_error *err)
+/* Everything that needs memory is made here, so that nothing is ever held in Redis without a record
+ * of it here. */
+int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name,
+                     const hl_acquire_options *options, hl_error *err)
 {
     struct hl_owner *owner = options->owner ? options->owner : hli_owner_of_thread();
     int rc = acquire_check(options, err);
 
     if (rc < 0)
         return rc;
-    *acquire = (struct hli_acquire){ .name = name, .owner = owner };
+    *acquire = (struct hli_acquire){.name = name, .owner = owner};
     acquire->spare = owner ? hli_tenure_new(name) : NULL;
-    if (!acquire->spare || (options->on_event && hli_callbacks_want(&name->client->callbacks) < 0)) {
+    if (!acquire->spare ||
+        (options->on_event && hli_callbacks_want(&name->client->callbacks) < 0)) {
         hli_tenure_unref(acquire->spare);
         return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
     }
     hli_name_ref(name);
     hli_owner_ref(owner);
     acquire_take_options(acquire, options);
-    /* A try waits for no holder; how long it waits for a server is the outage timeout's business. */
-    hli_wait_init(&acquire->wait, name->client, acquire->is_try ? HL_WAIT_FOREVER : options->wait_ms, err);
+    /* A try waits for no holder; how long it waits for a server is the outage timeout's business.
+     */
+    hli_wait_init(&acquire->wait, name->client,
+                  acquire->is_try ? HL_WAIT_FOREVER : options->wait_ms, err);
     acquire->wait.look = acquire_look;
     acquire->wait.look_at =
-        hli_earlier(acquire->wait.deadline, hli_after_ms(acquire->wait.started, name->client->settings.outage_timeout_ms));
+        hli_earlier(acquire->wait.deadline,
+                    hli_after_ms(acquire->wait.started, name->client->settings.outage_timeout_ms));
     acquire->wait.cancel = NULL;
     return 0;
 }
@@ -93,7 +104,8 @@ static void acquire_count(hl_client *client, int code)
         hli_count(&counters->cancels);
 }
 
-void hli_acquire_fail(struct hli_turn *turn, struct hli_acquire *acquire, int code, const char *text)
+void hli_acquire_fail(struct hli_turn *turn, struct hli_acquire *acquire, int code,
+                      const char *text)
 {
     struct hli_name *name = turn->name;
     char shown[96];
@@ -143,13 +155,15 @@ void hli_acquire_fail_busy(struct hli_turn *turn, struct hli_acquire *acquire, i
 
     if (acquire->ret_busy)
         acquire_tell_busy(turn, acquire->ret_busy);
-    snprintf(text, sizeof(text), "%s%s%s", code == HL_EBUSY ? "held by " : "the wait time is over; held by ",
+    snprintf(text, sizeof(text), "%s%s%s",
+             code == HL_EBUSY ? "held by " : "the wait time is over; held by ",
              is_ours ? "another owner of this client" : turn->name->busy.owner,
              is_ours || turn->name->busy.owner[0] ? "" : "another owner");
     hli_acquire_fail(turn, acquire, code, text);
 }
 
-/* The wait time or the outage timeout is over: busy if that was the last thing we heard, else the reason why we heard nothing. */
+/* The wait time or the outage timeout is over: busy if that was the last thing we heard, else the
+ * reason why we heard nothing. */
 static void acquire_time_out(struct hli_turn *turn, struct hli_acquire *acquire)
 {
     const struct hli_name *name = turn->name;
@@ -161,13 +175,15 @@ static void acquire_time_out(struct hli_turn *turn, struct hli_acquire *acquire)
     } else if (name->problem < 0) {
         hli_acquire_fail(turn, acquire, name->problem, name->problem_text);
     } else {
-        snprintf(text, sizeof(text), "no answer from %s within %lld ms", hli_link_where(name->client->link),
+        snprintf(text, sizeof(text), "no answer from %s within %lld ms",
+                 hli_link_where(name->client->link),
                  (long long)((turn->now - acquire->wait.started) / 1000000));
         hli_acquire_fail(turn, acquire, HL_ECONN, text);
     }
 }
 
-/* When the call has heard nothing that it can use for the outage timeout. Who waits behind an owner of this process is served. */
+/* When the call has heard nothing that it can use for the outage timeout. Who waits behind an owner
+ * of this process is served. */
 static hli_ns acquire_outage_at(const struct hli_turn *turn, const struct hli_acquire *acquire)
 {
     const struct hli_name *name = turn->name;
@@ -201,9 +217,9 @@ static bool acquire_waits_already(const struct hli_name *name, const struct hl_o
 {
     const struct hli_acquire *other;
 
-    TAILQ_FOREACH (other, &name->waiters, link)
-        if (other->owner == owner)
-            return true;
+    TAILQ_FOREACH(other, &name->waiters, link)
+    if (other->owner == owner)
+        return true;
     return false;
 }
 
@@ -212,7 +228,8 @@ static bool acquire_is_busy_here(const struct hli_turn *turn, const struct hli_a
 {
     const struct hli_tenure *tenure = turn->name->current;
 
-    return acquire->is_try && tenure && tenure->state == HLI_TENURE_OWN && turn->now < hli_hold_validity(tenure);
+    return acquire->is_try && tenure && tenure->state == HLI_TENURE_OWN &&
+           turn->now < hli_hold_validity(tenure);
 }
 
 static void acquire_join(struct hli_turn *turn, struct hli_acquire *acquire, bool at_head)
@@ -251,7 +268,8 @@ void hli_acquire_start(struct hli_acquire *acquire)
     hli_turn_end(&turn);
 }
 
-/* A nested call that is told too late: its level goes again, and with the clock's word the whole hold is lost. */
+/* A nested call that is told too late: its level goes again, and with the clock's word the whole
+ * hold is lost. */
 static int acquire_settle_nested(struct hli_turn *turn, struct hli_acquire *acquire)
 {
     struct hli_tenure *tenure = acquire->got;
@@ -263,7 +281,8 @@ static int acquire_settle_nested(struct hli_turn *turn, struct hli_acquire *acqu
         tenure->hold.count--;
     if (tenure->state == HLI_TENURE_OWN)
         hli_loss_declare(turn, tenure, "expired");
-    return hli_fail(acquire->wait.err, HL_ELOST, "acquire '%s': the outer hold ended before its release",
+    return hli_fail(acquire->wait.err, HL_ELOST,
+                    "acquire '%s': the outer hold ended before its release",
                     hli_error_escape(shown, sizeof(shown), turn->name->bytes, turn->name->length));
 }
 
@@ -298,7 +317,8 @@ int hli_acquire_settle(struct hli_acquire *acquire)
     if (code == HL_OK) {
         hli_count(&acquire->wait.client->counters.acquires);
         if (!is_nested)
-            hli_histogram_add(&acquire->wait.client->counters.wait, hli_now() - acquire->wait.started);
+            hli_histogram_add(&acquire->wait.client->counters.wait,
+                              hli_now() - acquire->wait.started);
     }
     return code;
 }

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Acquiring: one call from its arguments to its result. An owner without a hold joins the name's waiters; one with a hold goes
- * a level deeper. Blocking and async calls differ only in how they are told.
+ * Acquiring: one call from its arguments to its result. An owner without a hold joins the name's
+ * waiters; one with a hold goes a level deeper. Blocking and async calls differ only in how they
+ * are told.
  */
 #ifndef HLI_LEASE_ACQUIRE_H
 #define HLI_LEASE_ACQUIRE_H
@@ -25,25 +26,28 @@ struct hli_acquire {
     hl_lock_info *ret_busy;
 
     struct hli_tenure *spare; /* made before anything is sent; NULL once it is in use */
-    struct hli_tenure *got;   /* name mutex; counted: the hold that was begun for this call and is not accepted yet */
+    struct hli_tenure *got; /* name mutex; counted: the hold that was begun for this call and is not
+                               accepted yet */
 };
 
 /* Checks the options and prepares the call; nothing is sent. Errors: HL_EINVAL, HL_ENOMEM. */
-int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name, const hl_acquire_options *options, hl_error *err);
+int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name,
+                     const hl_acquire_options *options, hl_error *err);
 void hli_acquire_deinit(struct hli_acquire *acquire);
 
 /* Begins; the result comes through the wait. */
 void hli_acquire_start(struct hli_acquire *acquire);
 
-/* Once the wait is finished: looks at the validity again, in the thread that is told. Returns the code; or 1, and the call goes on
- * waiting, for what it got is over already. */
+/* Once the wait is finished: looks at the validity again, in the thread that is told. Returns the
+ * code; or 1, and the call goes on waiting, for what it got is over already. */
 int hli_acquire_settle(struct hli_acquire *acquire);
 
 /* Blocks until the end. */
 int hli_acquire_block(struct hli_acquire *acquire);
 
 /* Ends a call that waits, with what its error text says after "acquire 'name': ". Name mutex. */
-void hli_acquire_fail(struct hli_turn *turn, struct hli_acquire *acquire, int code, const char *text);
+void hli_acquire_fail(struct hli_turn *turn, struct hli_acquire *acquire, int code,
+                      const char *text);
 
 /* The same, with the last busy answer as its reason. Name mutex. */
 void hli_acquire_fail_busy(struct hli_turn *turn, struct hli_acquire *acquire, int code);

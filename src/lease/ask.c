@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Asking. Try; when busy, subscribe; try again once the subscription is confirmed, for a release may have come in between; then
- * sleep until a message, the holder's expiry, or the poll. One request of a name is in flight at a time, however many wait.
+ * Asking. Try; when busy, subscribe; try again once the subscription is confirmed, for a release
+ * may have come in between; then sleep until a message, the holder's expiry, or the poll. One
+ * request of a name is in flight at a time, however many wait.
  */
 #include "lease/ask.h"
 
@@ -102,22 +103,23 @@ void hli_ask_fail_all(struct hli_turn *turn, int code, const char *text)
     hli_ask_abandon(turn);
 }
 
-/* A field of this client's that no tenure of the name knows was put there by a late command. One that rests is left alone. */
+/* A field of this client's that no tenure of the name knows was put there by a late command. One
+ * that rests is left alone. */
 static void ask_look_for_ghost(struct hli_turn *turn)
 {
     const struct hli_name *name = turn->name;
     const struct hli_tenure *tenure;
     char *end = NULL;
 
-    if (strncmp(name->busy.owner, name->client->id, HLI_UUID_LENGTH) != 0 || name->busy.count == 0 ||
-        name->busy.owner[HLI_UUID_LENGTH] != ':')
+    if (strncmp(name->busy.owner, name->client->id, HLI_UUID_LENGTH) != 0 ||
+        name->busy.count == 0 || name->busy.owner[HLI_UUID_LENGTH] != ':')
         return;
     uint64_t number = strtoull(name->busy.owner + HLI_UUID_LENGTH + 1, &end, 10);
     if (*end != '\0' || (name->current && name->current->number == number))
         return;
-    TAILQ_FOREACH (tenure, &name->past, link)
-        if (tenure->number == number)
-            return;
+    TAILQ_FOREACH(tenure, &name->past, link)
+    if (tenure->number == number)
+        return;
     hli_release_ghost(turn, number);
 }
 
@@ -133,7 +135,8 @@ static void ask_finish_tries(struct hli_turn *turn)
     }
 }
 
-/* When to ask again unless something wakes us before: with jitter, so that a thousand processes do not ask together. */
+/* When to ask again unless something wakes us before: with jitter, so that a thousand processes do
+ * not ask together. */
 static hli_ns ask_poll_at(const struct hli_turn *turn)
 {
     int64_t poll_ms = turn->name->client->settings.poll_ms;
@@ -178,7 +181,8 @@ static void ask_note_busy(struct hli_turn *turn, const struct hli_answer *answer
     snprintf(busy->owner, sizeof(busy->owner), "%s", owner ? owner->text : "");
 }
 
-static void ask_is_busy(struct hli_turn *turn, struct hli_tenure *tenure, const struct hli_answer *answer)
+static void ask_is_busy(struct hli_turn *turn, struct hli_tenure *tenure,
+                        const struct hli_answer *answer)
 {
     struct hli_name *name = turn->name;
     struct hli_busy before = name->busy;
@@ -196,7 +200,8 @@ static void ask_is_busy(struct hli_turn *turn, struct hli_tenure *tenure, const 
         ask_sleep(turn, tenure, before.at != 0 && strcmp(before.owner, name->busy.owner) == 0);
 }
 
-/* We have it, if the answer did not take too long. The lease is the one of who waited first when it was asked for. */
+/* We have it, if the answer did not take too long. The lease is the one of who waited first when it
+ * was asked for. */
 static void ask_is_ours(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     struct hli_name *name = turn->name;
@@ -209,7 +214,9 @@ static void ask_is_ours(struct hli_turn *turn, struct hli_tenure *tenure)
     if (turn->now >= tenure->valid_until || head->lease_ms > tenure->asked_lease_ms) {
         hli_ask_go(turn); /* its own field stands: the lease will be extended */
     } else if (head->lease_ms < tenure->asked_lease_ms) {
-        hli_release_quietly(turn, tenure); /* no lease is ever shortened: anew, with the lease of who is first now */
+        hli_release_quietly(
+            turn,
+            tenure); /* no lease is ever shortened: anew, with the lease of who is first now */
         hli_ask_go(turn);
     } else {
         hli_hold_begin(turn, head, tenure->ask.sent_at);
@@ -236,7 +243,8 @@ static void ask_is_refused(struct hli_turn *turn, const struct hli_answer *answe
                                                      : name->client->settings.poll_ms));
 }
 
-static void ask_take_read(struct hli_turn *turn, struct hli_tenure *tenure, const struct hli_answer *answer)
+static void ask_take_read(struct hli_turn *turn, struct hli_tenure *tenure,
+                          const struct hli_answer *answer)
 {
     int64_t status = -2;
 
@@ -251,8 +259,10 @@ static void ask_take_read(struct hli_turn *turn, struct hli_tenure *tenure, cons
         hli_ask_fail_all(turn, HL_EPROTO, "an answer that the script does not give");
 }
 
-/* A request that bounced or was not answered is a new decision: it is asked again if somebody still waits. */
-static void ask_take_done(struct hli_turn *turn, struct hli_tenure *tenure, const struct hli_answer *answer)
+/* A request that bounced or was not answered is a new decision: it is asked again if somebody still
+ * waits. */
+static void ask_take_done(struct hli_turn *turn, struct hli_tenure *tenure,
+                          const struct hli_answer *answer)
 {
     if (answer->verdict != HLI_REPLIED && answer->verdict != HLI_BOUNCED)
         ask_note_problem(turn->name, answer);
@@ -285,8 +295,8 @@ static void ask_take_done(struct hli_turn *turn, struct hli_tenure *tenure, cons
 }
 
 /* A longer lease, or the count on display, was answered while the hold is live. */
-static void ask_deepen_done(struct hli_turn *turn, struct hli_tenure *tenure, enum hli_asking asking,
-                            const struct hli_answer *answer)
+static void ask_deepen_done(struct hli_turn *turn, struct hli_tenure *tenure,
+                            enum hli_asking asking, const struct hli_answer *answer)
 {
     int64_t status = 0;
 
@@ -336,7 +346,7 @@ void hli_ask_deepen(struct hli_turn *turn, struct hli_tenure *tenure)
     const struct hli_hold *hold = &tenure->hold;
     enum hli_asking asking = tenure->deepener ? HLI_ASKING_DEEPEN : HLI_ASKING_COUNT;
     uint32_t count = hold->count + (tenure->deepener ? 1 : 0);
-    int64_t lease_ms = tenure->deepener    ? tenure->deepener->lease_ms
+    int64_t lease_ms = tenure->deepener   ? tenure->deepener->lease_ms
                        : hold->is_watched ? tenure->name->client->settings.watchdog_timeout_ms
                                           : 1; /* the display of a leased hold extends nothing */
 
@@ -409,7 +419,8 @@ void hli_ask_on_timer(struct hli_name *name)
         hli_channel_drop(&name->channel);
 }
 
-/* Releases go first, for a new tenure asks behind the old one's release; then whoever waits asks again. */
+/* Releases go first, for a new tenure asks behind the old one's release; then whoever waits asks
+ * again. */
 void hli_ask_on_link_up(struct hli_name *name)
 {
     struct hli_turn turn;

@@ -9,7 +9,8 @@
 /* Asks if somebody waits, nobody of this process holds, and no request is under way. Name mutex. */
 void hli_ask_go(struct hli_turn *turn);
 
-/* Nobody waits any more: what the tenure may have got, or may still get, is released. Name mutex. */
+/* Nobody waits any more: what the tenure may have got, or may still get, is released. Name mutex.
+ */
 void hli_ask_abandon(struct hli_turn *turn);
 
 /* Sends what differs from Redis: a nested call's longer lease, or the hold count. Name mutex. */

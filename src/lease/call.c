@@ -30,8 +30,8 @@ void hli_call_init(struct hli_call *call, hl_client *client, const char *verb, i
     hli_wait_init(&call->wait, client, timeout_ms, &call->err);
     call->wait.look = call_look;
     call->wait.looked = call_look_ended;
-    call->wait.look_at =
-        hli_earlier(call->wait.deadline, hli_after_ms(call->wait.started, client->settings.outage_timeout_ms));
+    call->wait.look_at = hli_earlier(
+        call->wait.deadline, hli_after_ms(call->wait.started, client->settings.outage_timeout_ms));
 }
 
 void hli_call_ref(struct hli_call *call)
@@ -84,7 +84,8 @@ static bool call_time_out(struct hli_call *call, hli_ns now)
     if (code < 0)
         snprintf(text, sizeof(text), "%s", call->problem_text);
     else
-        snprintf(text, sizeof(text), "no answer from %s within %lld ms", hli_link_where(call->client->link),
+        snprintf(text, sizeof(text), "no answer from %s within %lld ms",
+                 hli_link_where(call->client->link),
                  (long long)((now - call->wait.started) / 1000000));
     if (code == 0)
         code = now >= call->wait.deadline ? HL_ETIMEDOUT : HL_ECONN;
@@ -136,7 +137,8 @@ static void call_retry_later(struct hli_call *call, const struct hli_answer *ans
     call->is_pending = true;
     TAILQ_INSERT_TAIL(&client->calls, call, link);
     pthread_mutex_unlock(&client->calls_mutex);
-    hli_timer_set_earlier(client->loop, &client->calls_timer, hli_after_ms(hli_now(), CALL_RETRY_MS));
+    hli_timer_set_earlier(client->loop, &client->calls_timer,
+                          hli_after_ms(hli_now(), CALL_RETRY_MS));
 }
 
 static void call_read(struct hli_call *call, const struct hli_reply *reply)
@@ -207,8 +209,8 @@ void hli_calls_retry(hl_client *client)
     struct hli_call *call;
 
     pthread_mutex_lock(&client->calls_mutex);
-    TAILQ_FOREACH (call, &client->calls, link)
-        count++;
+    TAILQ_FOREACH(call, &client->calls, link)
+    count++;
     pthread_mutex_unlock(&client->calls_mutex);
     for (; count > 0 && (call = calls_take(client)); count--) {
         if (!call_is_over(call) && !atomic_load(&client->is_closed))

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that are one request and one answer: ping, inspect, force-release. A request that did not run is asked again, and one
- * that may have run too if that does no harm; until the server answers or the call's time is over.
+ * Calls that are one request and one answer: ping, inspect, force-release. A request that did not
+ * run is asked again, and one that may have run too if that does no harm; until the server answers
+ * or the call's time is over.
  */
 #ifndef HLI_LEASE_CALL_H
 #define HLI_LEASE_CALL_H
@@ -10,13 +11,13 @@
 #include "lease/client.h"
 
 struct hli_call {
-    struct hli_ref ref;   /* the caller's, the op's, and the async timer's */
+    struct hli_ref ref; /* the caller's, the op's, and the async timer's */
     struct hli_wait wait;
-    hl_client *client;    /* counted */
+    hl_client *client;          /* counted */
     TAILQ_ENTRY(hli_call) link; /* calls mutex, as is_pending */
     bool is_pending;
-    bool is_repeatable;   /* immutable */
-    const char *verb;     /* immutable: of the error text, "inspect" */
+    bool is_repeatable; /* immutable */
+    const char *verb;   /* immutable: of the error text, "inspect" */
     struct hli_op op;
     pthread_mutex_t mutex; /* guards the wait, and the problem */
     int problem;
@@ -28,7 +29,8 @@ struct hli_call {
     void (*freed)(struct hli_call *call); /* frees the object that embeds it */
 };
 
-/* For at most timeout_ms, -1: without end but for the outage timeout. The op is to be formatted by the caller. */
+/* For at most timeout_ms, -1: without end but for the outage timeout. The op is to be formatted by
+ * the caller. */
 void hli_call_init(struct hli_call *call, hl_client *client, const char *verb, int64_t timeout_ms);
 void hli_call_ref(struct hli_call *call);
 void hli_call_unref(struct hli_call *call);

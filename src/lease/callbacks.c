@@ -14,7 +14,7 @@ static _Thread_local const struct hli_callbacks *callbacks_current;
 
 int hli_callbacks_init(struct hli_callbacks *callbacks, bool by_dispatch)
 {
-    *callbacks = (struct hli_callbacks){ .by_dispatch = by_dispatch };
+    *callbacks = (struct hli_callbacks){.by_dispatch = by_dispatch};
     pthread_mutex_init(&callbacks->mutex, NULL);
     hli_cond_init(&callbacks->cond);
     STAILQ_INIT(&callbacks->queue);
@@ -51,7 +51,8 @@ static void callbacks_run(struct hli_callbacks *callbacks, struct hli_callback *
     callbacks_current = before;
 }
 
-/* The next one; waits for it if asked to, and gives NULL once the queue is empty and nothing more is to come. */
+/* The next one; waits for it if asked to, and gives NULL once the queue is empty and nothing more
+ * is to come. */
 static struct hli_callback *callbacks_next(struct hli_callbacks *callbacks, bool wait)
 {
     pthread_mutex_lock(&callbacks->mutex);
@@ -98,7 +99,8 @@ void hli_callbacks_post(struct hli_callbacks *callbacks, struct hli_callback *ca
         eventfd_write(callbacks->fd, 1);
 }
 
-/* Only what is queued when it begins: a callback that posts another does not keep the caller here for ever. */
+/* Only what is queued when it begins: a callback that posts another does not keep the caller here
+ * for ever. */
 int hli_callbacks_dispatch(struct hli_callbacks *callbacks)
 {
     STAILQ_HEAD(, hli_callback) batch = STAILQ_HEAD_INITIALIZER(batch);

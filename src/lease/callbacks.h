@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Callbacks: the queue of everything that runs user code. One thread of its own works it off, or hl_client_dispatch() does, so
- * that a slow callback delays later callbacks and nothing else.
+ * Callbacks: the queue of everything that runs user code. One thread of its own works it off, or
+ * hl_client_dispatch() does, so that a slow callback delays later callbacks and nothing else.
  */
 #ifndef HLI_LEASE_CALLBACKS_H
 #define HLI_LEASE_CALLBACKS_H
@@ -33,7 +33,8 @@ struct hli_callbacks {
 int hli_callbacks_init(struct hli_callbacks *callbacks, bool by_dispatch);
 void hli_callbacks_deinit(struct hli_callbacks *callbacks);
 
-/* To be called before the first post: starts the thread, unless the user dispatches. Errors: HL_ENOMEM. */
+/* To be called before the first post: starts the thread, unless the user dispatches. Errors:
+ * HL_ENOMEM. */
 int hli_callbacks_want(struct hli_callbacks *callbacks);
 
 void hli_callbacks_post(struct hli_callbacks *callbacks, struct hli_callback *callback);
@@ -41,7 +42,8 @@ void hli_callbacks_post(struct hli_callbacks *callbacks, struct hli_callback *ca
 /* Runs what is queued now; returns how many. */
 int hli_callbacks_dispatch(struct hli_callbacks *callbacks);
 
-/* Runs what is still queued (in the thread, or in the caller with by_dispatch) and joins the thread. */
+/* Runs what is still queued (in the thread, or in the caller with by_dispatch) and joins the
+ * thread. */
 void hli_callbacks_stop(struct hli_callbacks *callbacks);
 
 /* Is the calling thread inside one of these callbacks? */

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* What the names of a client share: its life, its log, and the link's ups and downs passed on to every name. */
+/* What the names of a client share: its life, its log, and the link's ups and downs passed on to
+ * every name. */
 #include "lease/client.h"
 
 #include "base/check.h"
@@ -87,7 +88,7 @@ struct client_event {
 static void client_tell_event(struct hli_callback *callback)
 {
     struct client_event *told = HLI_OF(callback, struct client_event, callback);
-    const hl_event event = { .size = sizeof(event), .kind = told->kind, .reason = told->reason };
+    const hl_event event = {.size = sizeof(event), .kind = told->kind, .reason = told->reason};
 
     told->client->settings.on_event(&event, told->client->settings.arg);
     free(told);

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * What all names of one client share: the link to the server, the loop, the watchdog, the callbacks, the map of names, the
- * settings and the counters. How it is opened and closed is client/'s business.
+ * What all names of one client share: the link to the server, the loop, the watchdog, the
+ * callbacks, the map of names, the settings and the counters. How it is opened and closed is
+ * client/'s business.
  */
 #ifndef HLI_LEASE_CLIENT_H
 #define HLI_LEASE_CLIENT_H
@@ -35,8 +36,8 @@ struct hli_counters { /* atomic */
 };
 
 struct hl_client {
-    struct hli_ref ref;           /* the user's until close, and one for each handle, name and async call */
-    unsigned generation;          /* immutable: how many forks lie before it; see hli_client_check */
+    struct hli_ref ref;  /* the user's until close, and one for each handle, name and async call */
+    unsigned generation; /* immutable: how many forks lie before it; see hli_client_check */
     char id[HLI_UUID_LENGTH + 1]; /* immutable */
     struct hli_settings settings;
     atomic_bool is_closed;
@@ -65,13 +66,15 @@ struct hl_client {
     TAILQ_HEAD(, hli_call) calls;
     struct hli_timer calls_timer;
 
-    TAILQ_ENTRY(hl_client) clients_link; /* the process's list of clients; its mutex is in client/clients.c */
+    TAILQ_ENTRY(hl_client)
+    clients_link; /* the process's list of clients; its mutex is in client/clients.c */
 };
 
 /* How many forks lie between the first process that loaded the library and this one. */
 extern atomic_uint hli_generation;
 
-/* May this client be used? Looked at before any mutex of it. Errors: HL_EINVAL (NULL), HL_EFORKED, HL_ECLOSED. */
+/* May this client be used? Looked at before any mutex of it. Errors: HL_EINVAL (NULL), HL_EFORKED,
+ * HL_ECLOSED. */
 int hli_client_check(const hl_client *client);
 
 void hli_client_ref(hl_client *client);
@@ -88,8 +91,10 @@ static inline void hli_uncount(atomic_uint_fast64_t *counter)
     atomic_fetch_sub_explicit(counter, 1, memory_order_relaxed);
 }
 
-/* For one client's on_log, by its callbacks; dropped when nobody listens or memory is out. Never a secret in it. */
-void hli_log(hl_client *client, hl_log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* For one client's on_log, by its callbacks; dropped when nobody listens or memory is out. Never a
+ * secret in it. */
+void hli_log(hl_client *client, hl_log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* DISCONNECTED and CONNECTED, for on_event. */
 void hli_client_tell(hl_client *client, hl_event_kind kind, const char *reason);

@@ -44,8 +44,8 @@ void hli_hold_begin(struct hli_turn *turn, struct hli_acquire *acquire, hli_ns s
     hli_turn_finish(turn, &acquire->wait, HL_OK);
 }
 
-/* A reply that lay in the socket while the process was stopped is no hold (M. Kleppmann's example; etcd#11456): so whoever is
- * told looks at the clock itself. */
+/* A reply that lay in the socket while the process was stopped is no hold (M. Kleppmann's example;
+ * etcd#11456): so whoever is told looks at the clock itself. */
 bool hli_hold_accept(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     if (tenure->state == HLI_TENURE_OWN && turn->now < hli_hold_validity(tenure)) {
@@ -59,7 +59,8 @@ bool hli_hold_accept(struct hli_turn *turn, struct hli_tenure *tenure)
     return false;
 }
 
-static bool hold_needs_longer(const struct hli_tenure *tenure, const struct hli_acquire *acquire, hli_ns now)
+static bool hold_needs_longer(const struct hli_tenure *tenure, const struct hli_acquire *acquire,
+                              hli_ns now)
 {
     const struct hli_hold *hold = &tenure->hold;
 
@@ -78,7 +79,8 @@ void hli_hold_deepen(struct hli_turn *turn, struct hli_tenure *tenure, struct hl
         hli_acquire_fail(turn, acquire, HL_ELOST, "the outer hold ended before its release");
     } else if (tenure->hold.count == UINT32_MAX || tenure->deepener) {
         hli_acquire_fail(turn, acquire, HL_EINVAL,
-                         tenure->deepener ? "its owner has another call under way" : "too many levels");
+                         tenure->deepener ? "its owner has another call under way"
+                                          : "too many levels");
     } else if (hold_needs_longer(tenure, acquire, turn->now)) {
         tenure->deepener = acquire;
         hli_ask_deepen(turn, tenure);
@@ -103,7 +105,8 @@ void hli_hold_deepened(struct hli_turn *turn, struct hli_tenure *tenure)
         hold->ends = HLI_NEVER;
         tenure->renew_at = tenure->ask.sent_at + HLI_MS(acquire->lease_ms) / 3;
     } else if (!hold->is_watched) {
-        hold->ends = hli_later(hold->ends, hli_lease_validity(tenure->ask.sent_at, acquire->lease_ms));
+        hold->ends =
+            hli_later(hold->ends, hli_lease_validity(tenure->ask.sent_at, acquire->lease_ms));
     }
     hli_turn_watch(turn, tenure, hli_hold_due(tenure));
     hli_turn_finish(turn, &acquire->wait, HL_OK);
@@ -119,7 +122,8 @@ void hli_hold_end(struct hli_tenure *tenure)
         hli_histogram_add(&client->counters.hold, hli_now() - tenure->hold.began);
 }
 
-/* Two renewals may fail before the warning, at two thirds of the lease: then a third of it is left. */
+/* Two renewals may fail before the warning, at two thirds of the lease: then a third of it is left.
+ */
 static hli_ns hold_jeopardy_at(const struct hli_tenure *tenure)
 {
     return tenure->valid_until - HLI_MS(tenure->name->client->settings.watchdog_timeout_ms) / 3;

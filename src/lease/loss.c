@@ -13,7 +13,8 @@
 static void loss_of_level(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     if (tenure->deepener)
-        hli_acquire_fail(turn, tenure->deepener, HL_ELOST, "the outer hold ended before its release");
+        hli_acquire_fail(turn, tenure->deepener, HL_ELOST,
+                         "the outer hold ended before its release");
 }
 
 void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const char *reason)
@@ -23,7 +24,8 @@ void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const ch
     HLI_CHECK(name->current == tenure);
     loss_of_level(turn, tenure);
     hli_hold_end(tenure);
-    tenure->give_up_at = hli_later(tenure->valid_until, turn->now) + 2 * hli_lease_margin(tenure->longest_lease_ms);
+    tenure->give_up_at =
+        hli_later(tenure->valid_until, turn->now) + 2 * hli_lease_margin(tenure->longest_lease_ms);
     hli_tenure_move(tenure, HLI_TENURE_LOST);
     name->current = NULL;
     TAILQ_INSERT_TAIL(&name->past, tenure, link);
@@ -35,8 +37,9 @@ void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const ch
     hli_ask_go(turn); /* others of this process contend, with a field of their own */
 }
 
-/* The thread has ended inside its hold: what it guarded is in an unknown state, so the key is left to its lease, unless the user
- * says otherwise. Its lost tenure stays until then, or its key would look like a ghost's. */
+/* The thread has ended inside its hold: what it guarded is in an unknown state, so the key is left
+ * to its lease, unless the user says otherwise. Its lost tenure stays until then, or its key would
+ * look like a ghost's. */
 static void loss_abandon(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     if (turn->name->client->settings.flags & HL_CLIENT_RELEASE_ON_THREAD_EXIT) {
@@ -67,7 +70,8 @@ static void loss_warn(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     int64_t watchdog_ms = turn->name->client->settings.watchdog_timeout_ms;
 
-    if (!tenure->hold.is_watched || tenure->in_jeopardy || turn->now < tenure->valid_until - HLI_MS(watchdog_ms) / 3)
+    if (!tenure->hold.is_watched || tenure->in_jeopardy ||
+        turn->now < tenure->valid_until - HLI_MS(watchdog_ms) / 3)
         return;
     tenure->in_jeopardy = true;
     hli_notice_warning(turn, tenure, HL_EVENT_JEOPARDY);
@@ -82,7 +86,8 @@ hli_ns hli_loss_look(struct hli_tenure *tenure, bool *ret_renew)
     hli_turn_begin(&turn, tenure->name);
     if (tenure->state == HLI_TENURE_OWN && !loss_by_clock(&turn, tenure)) {
         loss_warn(&turn, tenure);
-        *ret_renew = tenure->hold.is_watched && !tenure->is_renewing && turn.now >= tenure->renew_at;
+        *ret_renew =
+            tenure->hold.is_watched && !tenure->is_renewing && turn.now >= tenure->renew_at;
         if (*ret_renew)
             tenure->is_renewing = true;
         due = hli_hold_due(tenure);

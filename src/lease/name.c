@@ -20,8 +20,8 @@ static struct hli_bytes name_slot_tag(const char *text, size_t length)
     const char *close = open ? memchr(open, '}', length - (size_t)(open - text)) : NULL;
 
     if (!close || close == open + 1)
-        return (struct hli_bytes){ text, length };
-    return (struct hli_bytes){ open + 1, (size_t)(close - open - 1) };
+        return (struct hli_bytes){text, length};
+    return (struct hli_bytes){open + 1, (size_t)(close - open - 1)};
 }
 
 static size_t name_write_channel(char *to, const char *bytes, size_t length)
@@ -47,7 +47,8 @@ bool hli_name_is_valid(const void *bytes, size_t length)
     if (length < 1 || length > HLI_NAME_LIMIT)
         return false;
     size_t channel_length = name_write_channel(channel, bytes, length);
-    struct hli_bytes key = name_slot_tag(bytes, length), other = name_slot_tag(channel, channel_length);
+    struct hli_bytes key = name_slot_tag(bytes, length),
+                     other = name_slot_tag(channel, channel_length);
     return key.length == other.length && memcmp(key.data, other.data, key.length) == 0;
 }
 
@@ -93,11 +94,12 @@ static struct hli_name *name_new(hl_client *client, const void *bytes, size_t le
     name->length = length;
     memcpy(name->bytes, bytes, length);
     char *channel = name->bytes + length + 1;
-    name->channel.name = (struct hli_bytes){ channel, name_write_channel(channel, bytes, length) };
+    name->channel.name = (struct hli_bytes){channel, name_write_channel(channel, bytes, length)};
     name->channel.confirmed = name_on_confirmed;
     name->channel.message = name_on_message;
     name->channel.gone = name_on_channel_gone;
-    name->timer = (struct hli_timer){ .run = name_on_timer, .orphaned = name_on_timer_orphaned, .arg = name };
+    name->timer =
+        (struct hli_timer){.run = name_on_timer, .orphaned = name_on_timer_orphaned, .arg = name};
     pthread_mutex_init(&name->mutex, NULL);
     TAILQ_INIT(&name->past);
     TAILQ_INIT(&name->waiters);
@@ -147,8 +149,8 @@ void hli_name_ref(struct hli_name *name)
 }
 
 /*
- * The map finds a name without a reference of its own, so the last reference is dropped with the map's mutex; those before it,
- * which are most, without.
+ * The map finds a name without a reference of its own, so the last reference is dropped with the
+ * map's mutex; those before it, which are most, without.
  */
 void hli_name_unref(struct hli_name *name)
 {
@@ -156,8 +158,8 @@ void hli_name_unref(struct hli_name *name)
     hl_client *client = name->client;
 
     while (count > 1)
-        if (atomic_compare_exchange_weak_explicit(&name->ref.count, &count, count - 1, memory_order_acq_rel,
-                                                  memory_order_relaxed))
+        if (atomic_compare_exchange_weak_explicit(&name->ref.count, &count, count - 1,
+                                                  memory_order_acq_rel, memory_order_relaxed))
             return;
     pthread_mutex_lock(&client->names_mutex);
     bool last = hli_ref_drop(&name->ref);
@@ -176,9 +178,9 @@ struct hli_tenure *hli_name_hold_of(const struct hli_name *name, const struct hl
 
     if (tenure && tenure->hold.owner == owner)
         return tenure;
-    TAILQ_FOREACH (tenure, &name->past, link)
-        if (tenure->state == HLI_TENURE_LOST && tenure->hold.owner == owner)
-            return tenure;
+    TAILQ_FOREACH(tenure, &name->past, link)
+    if (tenure->state == HLI_TENURE_LOST && tenure->hold.owner == owner)
+        return tenure;
     return NULL;
 }
 
@@ -198,7 +200,7 @@ static void names_collect(struct hli_map_node *node, void *arg)
 /* A list of all of them; when memory is out, the names are left to their timers. */
 void hli_names_visit(hl_client *client, void (*visit)(struct hli_name *name, void *arg), void *arg)
 {
-    struct names_list list = { NULL, 0 };
+    struct names_list list = {NULL, 0};
 
     pthread_mutex_lock(&client->names_mutex);
     list.name = calloc(client->names.count + 1, sizeof(struct hli_name *));
@@ -214,7 +216,7 @@ void hli_names_visit(hl_client *client, void (*visit)(struct hli_name *name, voi
 
 void hli_turn_begin(struct hli_turn *turn, struct hli_name *name)
 {
-    *turn = (struct hli_turn){ .name = name, .timer_at = HLI_NEVER };
+    *turn = (struct hli_turn){.name = name, .timer_at = HLI_NEVER};
     TAILQ_INIT(&turn->send);
     TAILQ_INIT(&turn->finished);
     TAILQ_INIT(&turn->gone);
@@ -323,8 +325,8 @@ static void turn_drop_refs(struct hli_turn *turn)
 }
 
 /*
- * The caller of a turn has a reference on the name, so that it is there until the end. The watchdog hears of a hold before its
- * owner does, and requests go out before anybody is woken.
+ * The caller of a turn has a reference on the name, so that it is there until the end. The watchdog
+ * hears of a hold before its owner does, and requests go out before anybody is woken.
  */
 void hli_turn_end(struct hli_turn *turn)
 {
@@ -335,7 +337,8 @@ void hli_turn_end(struct hli_turn *turn)
     turn_send_ops(turn);
     if (turn->wants_channel)
         turn_want_channel(name);
-    if (turn->timer_at != HLI_NEVER && hli_timer_set_earlier(name->client->loop, &name->timer, turn->timer_at))
+    if (turn->timer_at != HLI_NEVER &&
+        hli_timer_set_earlier(name->client->loop, &name->timer, turn->timer_at))
         hli_name_ref(name); /* the timer's, dropped in name_on_timer */
     if (turn->distrusts)
         hli_link_distrust(name->client->link, "READONLY the server has become a replica");

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * A name: everything that this process knows and does about one lock. However many threads wait for it, there is one tenure that
- * asks Redis for it, one subscription, and one request under way.
+ * A name: everything that this process knows and does about one lock. However many threads wait for
+ * it, there is one tenure that asks Redis for it, one subscription, and one request under way.
  *
- * A turn is one visit to a name: it is entered with the mutex, decides, and collects what is to be done; hli_turn_end() lets go
- * of the mutex and does it. So no mutex is held across a write, a wake-up or another mutex.
+ * A turn is one visit to a name: it is entered with the mutex, decides, and collects what is to be
+ * done; hli_turn_end() lets go of the mutex and does it. So no mutex is held across a write, a
+ * wake-up or another mutex.
  */
 #ifndef HLI_LEASE_NAME_H
 #define HLI_LEASE_NAME_H
@@ -27,18 +28,19 @@ struct hli_busy {
 };
 
 struct hli_name {
-    struct hli_ref ref;    /* each handle, tenure, set timer and wanted channel has one */
-    hl_client *client;     /* counted, immutable */
+    struct hli_ref ref;       /* each handle, tenure, set timer and wanted channel has one */
+    hl_client *client;        /* counted, immutable */
     struct hli_map_node node; /* client's names mutex */
-    size_t length;         /* immutable, as bytes and channel.name */
+    size_t length;            /* immutable, as bytes and channel.name */
 
-    pthread_mutex_t mutex; /* guards the next group */
+    pthread_mutex_t mutex;      /* guards the next group */
     struct hli_tenure *current; /* NEW, ASK, WAIT or OWN */
     struct hli_tenures past;    /* LOST and DYING */
     struct hli_acquires waiters;
     struct hli_busy busy;
     hli_ns answered_at; /* the last answer that a waiter can use: busy, or held */
-    hli_ns heard_at;    /* the last message; one that comes while a request is in flight may be about what it missed */
+    hli_ns heard_at; /* the last message; one that comes while a request is in flight may be about
+                        what it missed */
     hli_ns quiet_until; /* messages that told nothing new are listened to again from then on */
     hli_ns idle_since;  /* no waiters; the subscription lingers for a while */
     unsigned refusals;  /* of the current tenure's requests, in a row */
@@ -57,11 +59,12 @@ struct hli_turn {
     hli_ns now;
     struct hli_ops send;
     struct hli_waits finished;
-    struct hli_tenure *watch, *unwatch; /* tell the watchdog of this one, or take that one from it */
+    struct hli_tenure *watch,
+        *unwatch; /* tell the watchdog of this one, or take that one from it */
     hli_ns watch_at;
     hli_ns timer_at; /* HLI_NEVER: leave it as it is */
     bool wants_channel;
-    bool distrusts; /* the server answered READONLY */
+    bool distrusts;     /* the server answered READONLY */
     bool is_last_dying; /* a close may be waiting for it */
     struct hli_notice *notice[2];
     struct hli_tenures gone; /* references to be dropped */
@@ -72,15 +75,17 @@ int hli_name_get(hl_client *client, const void *bytes, size_t length, struct hli
 void hli_name_ref(struct hli_name *name);
 void hli_name_unref(struct hli_name *name);
 
-/* 1 to 512 bytes, whose braces do not put key and channel in different slots: Redisson writes channel:{name}, or channel:name
- * when the name has a brace of its own, and cluster hashes what stands between the first { and the next }. */
+/* 1 to 512 bytes, whose braces do not put key and channel in different slots: Redisson writes
+ * channel:{name}, or channel:name when the name has a brace of its own, and cluster hashes what
+ * stands between the first { and the next }. */
 bool hli_name_is_valid(const void *bytes, size_t length);
 
 void hli_turn_begin(struct hli_turn *turn, struct hli_name *name);
 void hli_turn_end(struct hli_turn *turn);
 
 /* With the turn's mutex: what is to be done at its end. */
-void hli_turn_send(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_op *op); /* takes a reference for the op */
+void hli_turn_send(struct hli_turn *turn, struct hli_tenure *tenure,
+                   struct hli_op *op); /* takes a reference for the op */
 void hli_turn_finish(struct hli_turn *turn, struct hli_wait *wait, int code);
 void hli_turn_watch(struct hli_turn *turn, struct hli_tenure *tenure, hli_ns at);
 void hli_turn_unwatch(struct hli_turn *turn, struct hli_tenure *tenure);
@@ -88,7 +93,8 @@ void hli_turn_timer(struct hli_turn *turn, hli_ns at);
 void hli_turn_notice(struct hli_turn *turn, struct hli_notice *notice);
 void hli_turn_unref(struct hli_turn *turn, struct hli_tenure *tenure);
 
-/* The tenure in which this owner has a hold, live or lost; borrowed, NULL when there is none. Name mutex. */
+/* The tenure in which this owner has a hold, live or lost; borrowed, NULL when there is none. Name
+ * mutex. */
 struct hli_tenure *hli_name_hold_of(const struct hli_name *name, const struct hl_owner *owner);
 
 /* Calls visit for every name of the client, with a reference and no mutex. */

@@ -11,12 +11,12 @@ static void notice_tell(struct hli_tenure *tenure, struct hli_notice *notice)
     const struct hli_settings *settings = &name->client->settings;
 
     pthread_mutex_lock(&name->mutex);
-    const hl_event event = { .size = sizeof(event),
-                             .kind = notice->kind,
-                             .name = name->bytes,
-                             .name_length = name->length,
-                             .validity_ms = notice->validity_ms,
-                             .reason = notice->reason };
+    const hl_event event = {.size = sizeof(event),
+                            .kind = notice->kind,
+                            .name = name->bytes,
+                            .name_length = name->length,
+                            .validity_ms = notice->validity_ms,
+                            .reason = notice->reason};
     hl_event_cb on_event = tenure->hold.on_event;
     void *event_arg = tenure->hold.event_arg;
     notice->is_queued = false;
@@ -43,7 +43,8 @@ static void notice_run_loss(struct hli_callback *callback)
     notice_tell(HLI_OF(notice, struct hli_tenure, loss), notice);
 }
 
-static void notice_queue(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_notice *notice)
+static void notice_queue(struct hli_turn *turn, struct hli_tenure *tenure,
+                         struct hli_notice *notice)
 {
     bool is_listened_to = tenure->hold.on_event || tenure->name->client->settings.on_event;
 
@@ -73,8 +74,9 @@ void hli_notice_loss(struct hli_turn *turn, struct hli_tenure *tenure, const cha
 /* Which tenure it belongs to is known by its run function alone. */
 void hli_notice_post(struct hli_notice *notice)
 {
-    struct hli_tenure *tenure = notice->callback.run == notice_run_loss ? HLI_OF(notice, struct hli_tenure, loss)
-                                                                        : HLI_OF(notice, struct hli_tenure, warning);
+    struct hli_tenure *tenure = notice->callback.run == notice_run_loss
+                                    ? HLI_OF(notice, struct hli_tenure, loss)
+                                    : HLI_OF(notice, struct hli_tenure, warning);
 
     hli_callbacks_post(&tenure->name->client->callbacks, &notice->callback);
 }

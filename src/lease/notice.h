@@ -6,8 +6,8 @@
 
 #include "lease/name.h"
 
-/* Writes the notice; it is queued at the turn's end, if anybody listens. One that still waits in the queue is told anew instead:
- * the latest word counts. */
+/* Writes the notice; it is queued at the turn's end, if anybody listens. One that still waits in
+ * the queue is told anew instead: the latest word counts. */
 void hli_notice_warning(struct hli_turn *turn, struct hli_tenure *tenure, hl_event_kind kind);
 void hli_notice_loss(struct hli_turn *turn, struct hli_tenure *tenure, const char *reason);
 

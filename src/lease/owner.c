@@ -39,14 +39,15 @@ void hli_owner_unref(struct hl_owner *owner)
 }
 
 /*
- * The thread ends. Other destructors may still release what it holds, and the order of destructors is not defined: so wait for
- * the last round of them, by setting the key again in each one before.
+ * The thread ends. Other destructors may still release what it holds, and the order of destructors
+ * is not defined: so wait for the last round of them, by setting the key again in each one before.
  */
 static void owner_thread_exit(void *arg)
 {
     struct hl_owner *owner = arg;
 
-    if (++owner_exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(owner_key, owner) == 0)
+    if (++owner_exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS &&
+        pthread_setspecific(owner_key, owner) == 0)
         return;
     atomic_store(&owner->has_exited, true);
     if (atomic_load(&owner->holds) > 0 && owner_exit_hook)

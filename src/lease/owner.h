@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * An owner: who holds. The calling thread, or an explicit hl_owner; both are a number that no other owner of this process has.
- * Not pthread_self() and not gettid(), for the system gives those to later threads again.
+ * An owner: who holds. The calling thread, or an explicit hl_owner; both are a number that no other
+ * owner of this process has. Not pthread_self() and not gettid(), for the system gives those to
+ * later threads again.
  */
 #ifndef HLI_LEASE_OWNER_H
 #define HLI_LEASE_OWNER_H

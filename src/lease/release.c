@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Releasing. From the moment a release is called the hold is over for this process, whatever the answer; the release is repeated
- * behind until the server answers or the lease is over by itself. Repeating it is harmless, for its field is never used again.
+ * Releasing. From the moment a release is called the hold is over for this process, whatever the
+ * answer; the release is repeated behind until the server answers or the lease is over by itself.
+ * Repeating it is harmless, for its field is never used again.
  */
 #include "lease/release.h"
 
@@ -37,9 +38,9 @@ bool hli_release_is_pending(const struct hli_name *name)
 {
     const struct hli_tenure *tenure;
 
-    TAILQ_FOREACH (tenure, &name->past, link)
-        if (tenure->is_releasing)
-            return true;
+    TAILQ_FOREACH(tenure, &name->past, link)
+    if (tenure->is_releasing)
+        return true;
     return false;
 }
 
@@ -59,7 +60,8 @@ static int release_format(struct hli_tenure *tenure, hli_ns now)
     return hli_command_release(tenure, &tenure->release, 0, 0, rest_ms);
 }
 
-/* Unless its TAKE is still in flight: the answer to that comes first. Without memory it is tried again by the timer. */
+/* Unless its TAKE is still in flight: the answer to that comes first. Without memory it is tried
+ * again by the timer. */
 static void release_send(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     if (tenure->is_releasing || tenure->asking == HLI_ASKING_TAKE)
@@ -85,7 +87,8 @@ static void release_begin_dying(struct hli_turn *turn, struct hli_tenure *tenure
         name->current = NULL;
         TAILQ_INSERT_TAIL(&name->past, tenure, link);
     }
-    tenure->give_up_at = hli_later(tenure->valid_until, hli_after_ms(turn->now, lease_ms)) + hli_lease_margin(lease_ms);
+    tenure->give_up_at = hli_later(tenure->valid_until, hli_after_ms(turn->now, lease_ms)) +
+                         hli_lease_margin(lease_ms);
     hli_tenure_move(tenure, HLI_TENURE_DYING);
     hli_count(&name->client->dying);
 }
@@ -108,15 +111,17 @@ void hli_release_ghost(struct hli_turn *turn, uint64_t number)
     hli_release_quietly(turn, tenure);
 }
 
-static int release_fail(struct hli_wait *wait, const struct hli_name *name, int code, const char *text)
+static int release_fail(struct hli_wait *wait, const struct hli_name *name, int code,
+                        const char *text)
 {
     char shown[96];
 
-    return hli_fail(wait->err, code, "release '%s': %s", hli_error_escape(shown, sizeof(shown), name->bytes, name->length),
-                    text);
+    return hli_fail(wait->err, code, "release '%s': %s",
+                    hli_error_escape(shown, sizeof(shown), name->bytes, name->length), text);
 }
 
-static void release_tell(struct hli_turn *turn, struct hli_tenure *tenure, int code, const char *text)
+static void release_tell(struct hli_turn *turn, struct hli_tenure *tenure, int code,
+                         const char *text)
 {
     struct hli_wait *wait = tenure->releaser;
 
@@ -136,10 +141,12 @@ static void release_level(struct hli_turn *turn, struct hli_tenure *tenure, stru
     hli_ask_deepen(turn, tenure);
 }
 
-/* A lost hold: the caller is told so for each of its levels, and with the last one the release goes out all the same. */
+/* A lost hold: the caller is told so for each of its levels, and with the last one the release goes
+ * out all the same. */
 static void release_lost(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_wait *wait)
 {
-    hli_turn_finish(turn, wait, release_fail(wait, turn->name, HL_ELOST, "the hold ended before its release"));
+    hli_turn_finish(turn, wait,
+                    release_fail(wait, turn->name, HL_ELOST, "the hold ended before its release"));
     if (--tenure->hold.count == 0)
         hli_release_quietly(turn, tenure);
 }
@@ -150,7 +157,8 @@ static void release_hold(struct hli_turn *turn, struct hli_tenure *tenure, struc
     tenure->was_alive = true;
     if (release_format(tenure, turn->now) < 0) {
         tenure->was_alive = false;
-        hli_turn_finish(turn, wait, release_fail(wait, turn->name, HL_ENOMEM, "out of memory; still held"));
+        hli_turn_finish(turn, wait,
+                        release_fail(wait, turn->name, HL_ENOMEM, "out of memory; still held"));
         return;
     }
     hli_hold_end(tenure);
@@ -167,7 +175,8 @@ void hli_release_start(struct hli_name *name, struct hl_owner *owner, struct hli
     if (tenure && tenure->state == HLI_TENURE_OWN && turn.now >= hli_hold_validity(tenure))
         hli_loss_declare(&turn, tenure, "expired");
     if (!tenure || !tenure->hold.is_accepted)
-        hli_turn_finish(&turn, wait, release_fail(wait, name, HL_ENOTOWNER, hl_err_text(HL_ENOTOWNER)));
+        hli_turn_finish(&turn, wait,
+                        release_fail(wait, name, HL_ENOTOWNER, hl_err_text(HL_ENOTOWNER)));
     else if (tenure->state == HLI_TENURE_LOST)
         release_lost(&turn, tenure, wait);
     else if (tenure->hold.count > 1)
@@ -183,11 +192,12 @@ static void release_leave(struct hli_turn *turn, struct hli_wait *wait)
     const struct hli_name *name = turn->name;
     struct hli_tenure *tenure;
 
-    TAILQ_FOREACH (tenure, &name->past, link)
-        if (tenure->releaser == wait)
-            break;
+    TAILQ_FOREACH(tenure, &name->past, link)
+    if (tenure->releaser == wait)
+        break;
     if (tenure)
-        release_tell(turn, tenure, HL_EUNKNOWN, name->problem < 0 ? name->problem_text : "no answer in time");
+        release_tell(turn, tenure, HL_EUNKNOWN,
+                     name->problem < 0 ? name->problem_text : "no answer in time");
 }
 
 static bool released_look(struct hli_wait *wait, hli_ns now)
@@ -220,8 +230,10 @@ void hli_released_count(const struct hli_released *released)
         hli_count(&counters->unknowns);
 }
 
-/* {1}: it was there until now. {0}: if an earlier copy may have run, it was that one; else somebody else took it away. */
-static void release_is_answered(struct hli_turn *turn, struct hli_tenure *tenure, const struct hli_answer *answer)
+/* {1}: it was there until now. {0}: if an earlier copy may have run, it was that one; else somebody
+ * else took it away. */
+static void release_is_answered(struct hli_turn *turn, struct hli_tenure *tenure,
+                                const struct hli_answer *answer)
 {
     int64_t status = 0;
     bool found = hli_reply_integer_at(answer->reply, 0, &status) && status == 1;
@@ -245,7 +257,8 @@ static void release_retry_later(struct hli_turn *turn, struct hli_tenure *tenure
     hli_turn_timer(turn, tenure->retry_at);
 }
 
-static void release_take_answer(struct hli_turn *turn, struct hli_tenure *tenure, const struct hli_answer *answer)
+static void release_take_answer(struct hli_turn *turn, struct hli_tenure *tenure,
+                                const struct hli_answer *answer)
 {
     switch (answer->verdict) {
     case HLI_REPLIED:
@@ -289,11 +302,13 @@ static void release_done(struct hli_op *op, const struct hli_answer *answer)
     hli_tenure_unref(tenure); /* the op's */
 }
 
-void hli_release_after_take(struct hli_turn *turn, struct hli_tenure *tenure, const struct hli_answer *answer)
+void hli_release_after_take(struct hli_turn *turn, struct hli_tenure *tenure,
+                            const struct hli_answer *answer)
 {
     int64_t status = 0;
 
-    if (answer->verdict == HLI_REPLIED && hli_reply_integer_at(answer->reply, 0, &status) && status != 1)
+    if (answer->verdict == HLI_REPLIED && hli_reply_integer_at(answer->reply, 0, &status) &&
+        status != 1)
         tenure->may_hold = false;
     else if (answer->verdict != HLI_BOUNCED && answer->verdict != HLI_UNSENT)
         tenure->may_hold = true;
@@ -311,12 +326,14 @@ static bool release_is_orphan(const struct hli_tenure *tenure)
 
 static void release_retry_one(struct hli_turn *turn, struct hli_tenure *tenure, bool link_came_up)
 {
-    if (turn->now >= tenure->give_up_at && (tenure->state == HLI_TENURE_DYING || release_is_orphan(tenure))) {
+    if (turn->now >= tenure->give_up_at &&
+        (tenure->state == HLI_TENURE_DYING || release_is_orphan(tenure))) {
         if (tenure->is_releasing || tenure->asking != HLI_ASKING_NOTHING)
             return; /* its answer comes, and the link's patience is shorter than a lease */
         release_tell(turn, tenure, HL_EUNKNOWN, "no answer while the lease lasted");
         hli_tenure_bury(turn, tenure);
-    } else if (tenure->state == HLI_TENURE_DYING && (link_came_up || turn->now >= tenure->retry_at)) {
+    } else if (tenure->state == HLI_TENURE_DYING &&
+               (link_came_up || turn->now >= tenure->retry_at)) {
         release_send(turn, tenure);
     } else if (tenure->state == HLI_TENURE_DYING && tenure->retry_at > turn->now) {
         hli_turn_timer(turn, tenure->retry_at);
@@ -332,7 +349,8 @@ void hli_release_retry(struct hli_turn *turn, bool link_came_up)
     while (tenure) {
         struct hli_tenure *next = TAILQ_NEXT(tenure, link);
         if (tenure->state == HLI_TENURE_DYING)
-            hli_turn_timer(turn, hli_later(tenure->give_up_at, hli_after_ms(turn->now, RELEASE_RETRY_MS)));
+            hli_turn_timer(
+                turn, hli_later(tenure->give_up_at, hli_after_ms(turn->now, RELEASE_RETRY_MS)));
         release_retry_one(turn, tenure, link_came_up);
         tenure = next;
     }

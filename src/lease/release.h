@@ -23,9 +23,11 @@ void hli_release_start(struct hli_name *name, struct hl_owner *owner, struct hli
 void hli_release_quietly(struct hli_turn *turn, struct hli_tenure *tenure);
 
 /* A DYING tenure's TAKE was answered at last. Name mutex. */
-void hli_release_after_take(struct hli_turn *turn, struct hli_tenure *tenure, const struct hli_answer *answer);
+void hli_release_after_take(struct hli_turn *turn, struct hli_tenure *tenure,
+                            const struct hli_answer *answer);
 
-/* Takes a field that is ours and that nobody uses (a late command put it there) out of Redis. Name mutex. */
+/* Takes a field that is ours and that nobody uses (a late command put it there) out of Redis. Name
+ * mutex. */
 void hli_release_ghost(struct hli_turn *turn, uint64_t number);
 
 /* Sends again what is not answered; gives up what is over by itself. Name mutex. */

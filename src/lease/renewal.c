@@ -18,10 +18,11 @@ enum { NUMBER_SIZE = 24, RENEWAL_WORDS = 3 };
 static void renewal_send(void *arg);
 static void renewal_answered(struct hli_op *op, const struct hli_answer *answer);
 
-void hli_renewal_init(struct hli_renewal *renewal, hl_client *client, void (*done)(struct hli_renewal *renewal))
+void hli_renewal_init(struct hli_renewal *renewal, hl_client *client,
+                      void (*done)(struct hli_renewal *renewal))
 {
-    *renewal = (struct hli_renewal){ .client = client, .done = done };
-    renewal->task = (struct hli_task){ .run = renewal_send, .arg = renewal };
+    *renewal = (struct hli_renewal){.client = client, .done = done};
+    renewal->task = (struct hli_task){.run = renewal_send, .arg = renewal};
     renewal->op.done = renewal_answered;
 }
 
@@ -33,9 +34,10 @@ void hli_renewal_deinit(struct hli_renewal *renewal)
 
 void hli_renewal_add(struct hli_renewal *renewal, struct hli_tenure *tenure)
 {
-    renewal->item[renewal->count++] = (struct hli_renewal_item){
-        .tenure = tenure, .lease_ms = renewal->client->settings.watchdog_timeout_ms, .due = HLI_NEVER
-    };
+    renewal->item[renewal->count++] =
+        (struct hli_renewal_item){.tenure = tenure,
+                                  .lease_ms = renewal->client->settings.watchdog_timeout_ms,
+                                  .due = HLI_NEVER};
 }
 
 void hli_renewal_post(struct hli_renewal *renewal)
@@ -47,8 +49,8 @@ struct renewal_text {
     char field[HLI_FIELD_SIZE], lease[NUMBER_SIZE], count[NUMBER_SIZE];
 };
 
-static void renewal_write_item(struct hli_renewal_item *item, struct renewal_text *text, struct hli_bytes *key,
-                               struct hli_bytes args[RENEWAL_WORDS])
+static void renewal_write_item(struct hli_renewal_item *item, struct renewal_text *text,
+                               struct hli_bytes *key, struct hli_bytes args[RENEWAL_WORDS])
 {
     struct hli_name *name = item->tenure->name;
 
@@ -58,7 +60,7 @@ static void renewal_write_item(struct hli_renewal_item *item, struct renewal_tex
     pthread_mutex_unlock(&name->mutex);
     snprintf(text->lease, sizeof(text->lease), "%" PRId64, item->lease_ms);
     snprintf(text->count, sizeof(text->count), "%" PRIu32, item->count);
-    *key = (struct hli_bytes){ name->bytes, name->length };
+    *key = (struct hli_bytes){name->bytes, name->length};
     args[0] = hli_bytes_of(hli_tenure_field(item->tenure, text->field));
     args[1] = hli_bytes_of(text->lease);
     args[2] = hli_bytes_of(text->count);
@@ -71,13 +73,15 @@ static int renewal_format(struct hli_renewal *renewal)
 
     for (size_t i = 0; i < renewal->count; i++)
         renewal_write_item(&renewal->item[i], &text[i], &keys[i], &args[i * RENEWAL_WORDS]);
-    return hli_op_script(&renewal->op, HLI_SCRIPT_LOCK_RENEW, keys, renewal->count, args, renewal->count * RENEWAL_WORDS);
+    return hli_op_script(&renewal->op, HLI_SCRIPT_LOCK_RENEW, keys, renewal->count, args,
+                         renewal->count * RENEWAL_WORDS);
 }
 
 /* On the loop thread. */
 static void renewal_send(void *arg)
 {
-    static const struct hli_answer no_memory = { .verdict = HLI_REFUSED, .code = HL_ENOMEM, .text = "out of memory" };
+    static const struct hli_answer no_memory = {
+        .verdict = HLI_REFUSED, .code = HL_ENOMEM, .text = "out of memory"};
     struct hli_renewal *renewal = arg;
 
     if (renewal_format(renewal) < 0)
@@ -86,7 +90,8 @@ static void renewal_send(void *arg)
         hli_link_send(renewal->client->link, &renewal->op);
 }
 
-static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal_item *item, hli_ns sent_at)
+static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal_item *item,
+                              hli_ns sent_at)
 {
     struct hli_tenure *tenure = item->tenure;
 
@@ -102,16 +107,19 @@ static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal_it
     hli_histogram_add(&turn->name->client->counters.renewal_lag, turn->now - item->due);
 }
 
-/* Again at once, and then every request timeout, until the validity ends: one failed renewal is no loss. */
+/* Again at once, and then every request timeout, until the validity ends: one failed renewal is no
+ * loss. */
 static void renewal_failed(struct hli_turn *turn, struct hli_tenure *tenure)
 {
-    int64_t pause_ms = tenure->renew_failures == 0 ? 0 : turn->name->client->settings.request_timeout_ms;
+    int64_t pause_ms =
+        tenure->renew_failures == 0 ? 0 : turn->name->client->settings.request_timeout_ms;
 
     tenure->renew_failures++;
     tenure->renew_at = hli_after_ms(turn->now, pause_ms);
 }
 
-/* `count` is what stands in Redis, -1 for gone. What is no longer held, or over by the clock, does not come back. */
+/* `count` is what stands in Redis, -1 for gone. What is no longer held, or over by the clock, does
+ * not come back. */
 static void renewal_apply(const struct hli_renewal_item *item, hli_ns sent_at, const int64_t *count)
 {
     struct hli_tenure *tenure = item->tenure;

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Renewals: up to a hundred holds in one script, and at most eight such batches in flight, so that callers are not walled off
- * behind a wave of them. The batches are made once; renewing needs no memory but for the command's text.
+ * Renewals: up to a hundred holds in one script, and at most eight such batches in flight, so that
+ * callers are not walled off behind a wave of them. The batches are made once; renewing needs no
+ * memory but for the command's text.
  */
 #ifndef HLI_LEASE_RENEWAL_H
 #define HLI_LEASE_RENEWAL_H
@@ -12,8 +13,8 @@
 enum { HLI_RENEWAL_HOLDS = 100, HLI_RENEWAL_BATCHES = 8 };
 
 struct hli_renewal {
-    TAILQ_ENTRY(hli_renewal) link; /* the watchdog's, while it is idle */
-    hl_client *client;             /* immutable, as done */
+    TAILQ_ENTRY(hli_renewal) link;             /* the watchdog's, while it is idle */
+    hl_client *client;                         /* immutable, as done */
     void (*done)(struct hli_renewal *renewal); /* it is idle again; loop thread */
     struct hli_task task;
     struct hli_op op;
@@ -22,13 +23,14 @@ struct hli_renewal {
         struct hli_tenure *tenure; /* counted */
         int64_t lease_ms;
         uint32_t count; /* as sent */
-        hli_ns due; /* when it was to be renewed, for the statistics */
+        hli_ns due;     /* when it was to be renewed, for the statistics */
     } item[HLI_RENEWAL_HOLDS];
 };
 
 TAILQ_HEAD(hli_renewals, hli_renewal);
 
-void hli_renewal_init(struct hli_renewal *renewal, hl_client *client, void (*done)(struct hli_renewal *renewal));
+void hli_renewal_init(struct hli_renewal *renewal, hl_client *client,
+                      void (*done)(struct hli_renewal *renewal));
 void hli_renewal_deinit(struct hli_renewal *renewal);
 
 /* Consumes the reference. */

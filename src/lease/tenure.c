@@ -27,16 +27,18 @@ void (*hli_tenure_trace)(const struct hli_tenure *tenure, enum hli_tenure_state 
 
 const char *hli_tenure_state_name(enum hli_tenure_state state)
 {
-    static const char *const names[] = { "NEW", "ASK", "WAIT", "OWN", "LOST", "DYING", "DEAD" };
+    static const char *const names[] = {"NEW", "ASK", "WAIT", "OWN", "LOST", "DYING", "DEAD"};
 
     return names[state];
 }
 
-/* Thread number in the high half, tenure counter in the low one: a positive 63-bit number that is never used twice. */
+/* Thread number in the high half, tenure counter in the low one: a positive 63-bit number that is
+ * never used twice. */
 static uint64_t tenure_number(hl_client *client)
 {
     struct hl_owner *opener = hli_owner_of_thread_if_any();
-    uint64_t count = atomic_fetch_add_explicit(&client->tenure_numbers, 1, memory_order_relaxed) + 1;
+    uint64_t count =
+        atomic_fetch_add_explicit(&client->tenure_numbers, 1, memory_order_relaxed) + 1;
 
     return ((uint64_t)(opener ? opener->number : 0) << 32) + count;
 }

@@ -1,15 +1,17 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * A tenure: a process's time with a name, from its first wait to the release in Redis, under one field that is never used
- * again; and the hold, one owner's time within it. This file is the state machine's bones: its states, who may follow whom, and
- * the arithmetic of validity. Pure; what is done in each state is in ask.c, hold.c, release.c and loss.c.
+ * A tenure: a process's time with a name, from its first wait to the release in Redis, under one
+ * field that is never used again; and the hold, one owner's time within it. This file is the state
+ * machine's bones: its states, who may follow whom, and the arithmetic of validity. Pure; what is
+ * done in each state is in ask.c, hold.c, release.c and loss.c.
  *
  *     NEW --> ASK <--> WAIT        asking; told that it is busy
  *              |        |
  *              +--------+--> OWN --> LOST      held; the hold ended before its release
  *              |        |     |       |
- *              +--------+-----+-------+--> DYING --> DEAD     release under way; nothing more to come
+ *              +--------+-----+-------+--> DYING --> DEAD     release under way; nothing more to
+ * come
  */
 #ifndef HLI_LEASE_TENURE_H
 #define HLI_LEASE_TENURE_H
@@ -37,7 +39,8 @@ struct hli_hold {
     struct hl_owner *owner; /* counted; NULL when the tenure has no hold */
     uint32_t count;         /* levels */
     bool is_watched;        /* renewed until released */
-    bool is_accepted;       /* its owner has looked at the validity a second time, and was told that it holds */
+    bool is_accepted; /* its owner has looked at the validity a second time, and was told that it
+                         holds */
     hli_ns began;
     hli_ns ends;        /* of a hold that is not watched: its lease time is over; else HLI_NEVER */
     hli_ns leash;       /* max_hold; HLI_NEVER without */
@@ -46,7 +49,8 @@ struct hli_hold {
     void *event_arg;
 };
 
-/* What is told to event callbacks, embedded so that telling a loss cannot fail for want of memory. */
+/* What is told to event callbacks, embedded so that telling a loss cannot fail for want of memory.
+ */
 struct hli_notice {
     struct hli_callback callback;
     bool is_queued; /* name mutex, as all below */
@@ -58,8 +62,9 @@ struct hli_notice {
 /* What the `ask` request in flight is for. */
 enum hli_asking { HLI_ASKING_NOTHING, HLI_ASKING_TAKE, HLI_ASKING_DEEPEN, HLI_ASKING_COUNT };
 
-struct hli_tenure { /* name mutex, unless it says otherwise */
-    struct hli_ref ref;    /* atomic: the name's, one for each request in flight, for the watchdog's heap, for queued notices */
+struct hli_tenure {        /* name mutex, unless it says otherwise */
+    struct hli_ref ref;    /* atomic: the name's, one for each request in flight, for the watchdog's
+                              heap, for queued notices */
     struct hli_name *name; /* counted, immutable */
     uint64_t number;       /* of its field; immutable */
     enum hli_tenure_state state;
@@ -71,25 +76,26 @@ struct hli_tenure { /* name mutex, unless it says otherwise */
     struct hli_op ask;
     enum hli_asking asking;
     int64_t asked_lease_ms;   /* by the request in flight, or the last one */
-    int64_t longest_lease_ms; /* of all that were asked for, renewals included: bounds how long the key can stand */
+    int64_t longest_lease_ms; /* of all that were asked for, renewals included: bounds how long the
+                                 key can stand */
     uint32_t asked_count, known_count; /* known to stand in Redis; a display only */
-    bool may_hold;             /* a TAKE was sent whose effect is not known */
+    bool may_hold;                     /* a TAKE was sent whose effect is not known */
     struct hli_acquire *deepener;      /* the nested call that waits for a longer lease */
 
     struct hli_op release;
-    bool is_releasing;       /* in flight */
-    bool is_release_unsure;  /* one was sent whose answer never came */
-    bool was_alive;          /* valid when the release was first sent */
-    hli_ns retry_at;         /* of a refused release */
-    hli_ns give_up_at;       /* by then the lease is over by itself */
+    bool is_releasing;         /* in flight */
+    bool is_release_unsure;    /* one was sent whose answer never came */
+    bool was_alive;            /* valid when the release was first sent */
+    hli_ns retry_at;           /* of a refused release */
+    hli_ns give_up_at;         /* by then the lease is over by itself */
     struct hli_wait *releaser; /* the call that waits for it, or NULL */
 
-    struct hli_heap_node due; /* watchdog mutex */
+    struct hli_heap_node due;           /* watchdog mutex */
     TAILQ_ENTRY(hli_tenure) ready_link; /* watchdog mutex */
-    bool is_renewing;         /* queued for, or in, a renewal */
-    unsigned renew_failures;  /* since the last success */
+    bool is_renewing;                   /* queued for, or in, a renewal */
+    unsigned renew_failures;            /* since the last success */
     hli_ns renew_at;
-    bool in_jeopardy;         /* told so */
+    bool in_jeopardy; /* told so */
 
     struct hli_notice warning, loss;
 };
@@ -110,14 +116,16 @@ const char *hli_tenure_state_name(enum hli_tenure_state state);
 /* "<uuid>:<number>" */
 const char *hli_tenure_field(const struct hli_tenure *tenure, char text[HLI_FIELD_SIZE]);
 
-/* How much earlier than the server we count a lease as over: 1 % for clocks that drift, 2 ms for the granularity of its
- * expiry (redis.io, "Distributed Locks with Redis", uses the same shape). */
+/* How much earlier than the server we count a lease as over: 1 % for clocks that drift, 2 ms for
+ * the granularity of its expiry (redis.io, "Distributed Locks with Redis", uses the same shape). */
 hli_ns hli_lease_margin(int64_t lease_ms);
 
-/* Until when a lease is surely there that was asked for at `sent_at`, from the time before the request was written. */
+/* Until when a lease is surely there that was asked for at `sent_at`, from the time before the
+ * request was written. */
 hli_ns hli_lease_validity(hli_ns sent_at, int64_t lease_ms);
 
-/* When the hold ends if nothing renews it: its own end or the tenure's validity, whichever comes first. */
+/* When the hold ends if nothing renews it: its own end or the tenure's validity, whichever comes
+ * first. */
 hli_ns hli_hold_validity(const struct hli_tenure *tenure);
 
 /* A renewal that succeeded, or a nested acquire: validity moves, and never back. */

@@ -13,9 +13,11 @@ void hli_wait_init(struct hli_wait *wait, hl_client *client, int64_t wait_ms, hl
 {
     hli_ns now = hli_now();
 
-    *wait = (struct hli_wait){ .client = client, .started = now, .deadline = hli_after_ms(now, wait_ms), .err = err };
+    *wait = (struct hli_wait){
+        .client = client, .started = now, .deadline = hli_after_ms(now, wait_ms), .err = err};
     wait->look_at = wait->deadline;
-    wait->timer = (struct hli_timer){ .run = wait_on_timer, .orphaned = wait_on_timer_orphaned, .arg = wait };
+    wait->timer =
+        (struct hli_timer){.run = wait_on_timer, .orphaned = wait_on_timer_orphaned, .arg = wait};
 }
 
 bool hli_wait_attach(struct hli_wait *wait, hl_cancel *cancel)
@@ -63,8 +65,8 @@ bool hli_wait_end(struct hli_wait *wait)
 }
 
 /*
- * An async wait's time to look around, on the loop thread. A call that has ended may have begun to wait again before the flag
- * says that nobody looks after it: hence the second look.
+ * An async wait's time to look around, on the loop thread. A call that has ended may have begun to
+ * wait again before the flag says that nobody looks after it: hence the second look.
  */
 static void wait_on_timer(void *arg)
 {
@@ -96,14 +98,16 @@ void hli_wait_wake(struct hli_wait *wait)
         hli_gate_open(&wait->gate);
 }
 
-/* A wait leaves the list before it goes away, so what is in the list may be poked while the mutex is held. Of an async one the
- * timer is moved: the one place where the loop's mutex is taken inside another. */
+/* A wait leaves the list before it goes away, so what is in the list may be poked while the mutex
+ * is held. Of an async one the timer is moved: the one place where the loop's mutex is taken inside
+ * another. */
 void hli_waits_look(hl_client *client)
 {
     struct hli_wait *wait;
 
     pthread_mutex_lock(&client->waits_mutex);
-    TAILQ_FOREACH (wait, &client->waits, cancel_link) {
+    TAILQ_FOREACH(wait, &client->waits, cancel_link)
+    {
         if (!hli_wait_is_cancelled(wait))
             continue;
         if (!wait->finished)

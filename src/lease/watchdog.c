@@ -14,8 +14,9 @@ struct hli_watchdog {
 
     pthread_mutex_t mutex; /* guards all below */
     pthread_cond_t cond;
-    struct hli_heap heap;       /* tenures by when they are to be looked at; a reference each */
-    TAILQ_HEAD(, hli_tenure) ready; /* those to be renewed that wait for a batch; a reference each */
+    struct hli_heap heap; /* tenures by when they are to be looked at; a reference each */
+    TAILQ_HEAD(, hli_tenure)
+    ready; /* those to be renewed that wait for a batch; a reference each */
     struct hli_renewals idle;
     hli_ns sleeps_until;
     bool is_stopping, is_reviewing;
@@ -68,7 +69,8 @@ void hli_watchdog_review(struct hli_watchdog *watchdog)
     pthread_mutex_unlock(&watchdog->mutex);
 }
 
-/* Takes a tenure that is due out of the heap, with its reference; NULL when none is. With the mutex. */
+/* Takes a tenure that is due out of the heap, with its reference; NULL when none is. With the
+ * mutex. */
 static struct hli_tenure *watchdog_pop(struct hli_watchdog *watchdog, hli_ns now)
 {
     struct hli_heap_node *first = hli_heap_first(&watchdog->heap);
@@ -79,7 +81,8 @@ static struct hli_tenure *watchdog_pop(struct hli_watchdog *watchdog, hli_ns now
     return HLI_OF(first, struct hli_tenure, due);
 }
 
-/* Looks at one tenure, puts it back for its next time, and into the queue for a renewal. Consumes the reference. */
+/* Looks at one tenure, puts it back for its next time, and into the queue for a renewal. Consumes
+ * the reference. */
 static void watchdog_look(struct hli_watchdog *watchdog, struct hli_tenure *tenure)
 {
     bool renew;
@@ -96,7 +99,8 @@ static void watchdog_look(struct hli_watchdog *watchdog, struct hli_tenure *tenu
     pthread_mutex_unlock(&watchdog->mutex);
 }
 
-/* All that are due now; a review's list is taken first, for what is put back would be found again. */
+/* All that are due now; a review's list is taken first, for what is put back would be found again.
+ */
 static void watchdog_look_at_due(struct hli_watchdog *watchdog, hli_ns now)
 {
     TAILQ_HEAD(, hli_tenure) due = TAILQ_HEAD_INITIALIZER(due);
@@ -120,10 +124,12 @@ static struct hli_renewal *watchdog_fill(struct hli_watchdog *watchdog)
     struct hli_tenure *tenure;
 
     pthread_mutex_lock(&watchdog->mutex);
-    struct hli_renewal *renewal = TAILQ_EMPTY(&watchdog->ready) ? NULL : TAILQ_FIRST(&watchdog->idle);
+    struct hli_renewal *renewal =
+        TAILQ_EMPTY(&watchdog->ready) ? NULL : TAILQ_FIRST(&watchdog->idle);
     if (renewal)
         TAILQ_REMOVE(&watchdog->idle, renewal, link);
-    while (renewal && renewal->count < HLI_RENEWAL_HOLDS && (tenure = TAILQ_FIRST(&watchdog->ready))) {
+    while (renewal && renewal->count < HLI_RENEWAL_HOLDS &&
+           (tenure = TAILQ_FIRST(&watchdog->ready))) {
         TAILQ_REMOVE(&watchdog->ready, tenure, ready_link);
         hli_renewal_add(renewal, tenure);
     }
@@ -131,14 +137,16 @@ static struct hli_renewal *watchdog_fill(struct hli_watchdog *watchdog)
     return renewal;
 }
 
-/* Sleeps until the earliest deadline, or until there is a batch for what is ready. False when it is to stop. */
+/* Sleeps until the earliest deadline, or until there is a batch for what is ready. False when it is
+ * to stop. */
 static bool watchdog_sleep(struct hli_watchdog *watchdog)
 {
     pthread_mutex_lock(&watchdog->mutex);
     struct hli_heap_node *first = hli_heap_first(&watchdog->heap);
     bool has_work = !TAILQ_EMPTY(&watchdog->ready) && !TAILQ_EMPTY(&watchdog->idle);
     watchdog->sleeps_until = first ? first->at : HLI_NEVER;
-    if (!has_work && !watchdog->is_stopping && !watchdog->is_reviewing && watchdog->sleeps_until > hli_now())
+    if (!has_work && !watchdog->is_stopping && !watchdog->is_reviewing &&
+        watchdog->sleeps_until > hli_now())
         hli_cond_wait_until(&watchdog->cond, &watchdog->mutex, watchdog->sleeps_until);
     watchdog->sleeps_until = 0; /* awake: nobody needs to signal */
     bool goes_on = !watchdog->is_stopping;

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Error replies, sorted by their first word. Inside a script Redis 7 and later keep the word of the inner error; Redis 6 says
- * "ERR Error running script ...: @user_script: 12: -NOPERM ..."; and a refusal by ACL says "ERR The user executing the script
- * can't run this command" on 7.0. So after the first word the text is searched for what it cannot tell itself.
+ * Error replies, sorted by their first word. Inside a script Redis 7 and later keep the word of the
+ * inner error; Redis 6 says "ERR Error running script ...: @user_script: 12: -NOPERM ..."; and a
+ * refusal by ACL says "ERR The user executing the script can't run this command" on 7.0. So after
+ * the first word the text is searched for what it cannot tell itself.
  */
 #include "redis/answer.h"
 
@@ -14,15 +15,15 @@ static const struct answer_word {
     enum hli_verdict verdict;
     int code;
 } answer_words[] = {
-    { "NOSCRIPT", HLI_BOUNCED, HL_ESERVER },    { "NOPERM", HLI_FAILED, HL_EDENIED },
-    { "NOAUTH", HLI_FAILED, HL_EDENIED },       { "WRONGPASS", HLI_FAILED, HL_EDENIED },
-    { "DENIED", HLI_FAILED, HL_EDENIED },       { "NOPROTO", HLI_FAILED, HL_ESERVER },
-    { "WRONGTYPE", HLI_FAILED, HL_ESERVER },    { "CROSSSLOT", HLI_FAILED, HL_ESERVER },
-    { "HIRELOCK", HLI_FAILED, HL_EINVAL },      { "LOADING", HLI_REFUSED, HL_ESERVER },
-    { "BUSY", HLI_REFUSED, HL_ESERVER },        { "READONLY", HLI_REFUSED, HL_ESERVER },
-    { "OOM", HLI_REFUSED, HL_ESERVER },         { "NOREPLICAS", HLI_REFUSED, HL_ESERVER },
-    { "MISCONF", HLI_REFUSED, HL_ESERVER },     { "MASTERDOWN", HLI_REFUSED, HL_ESERVER },
-    { "CLUSTERDOWN", HLI_REFUSED, HL_ESERVER }, { "TRYAGAIN", HLI_REFUSED, HL_ESERVER },
+    {"NOSCRIPT", HLI_BOUNCED, HL_ESERVER},    {"NOPERM", HLI_FAILED, HL_EDENIED},
+    {"NOAUTH", HLI_FAILED, HL_EDENIED},       {"WRONGPASS", HLI_FAILED, HL_EDENIED},
+    {"DENIED", HLI_FAILED, HL_EDENIED},       {"NOPROTO", HLI_FAILED, HL_ESERVER},
+    {"WRONGTYPE", HLI_FAILED, HL_ESERVER},    {"CROSSSLOT", HLI_FAILED, HL_ESERVER},
+    {"HIRELOCK", HLI_FAILED, HL_EINVAL},      {"LOADING", HLI_REFUSED, HL_ESERVER},
+    {"BUSY", HLI_REFUSED, HL_ESERVER},        {"READONLY", HLI_REFUSED, HL_ESERVER},
+    {"OOM", HLI_REFUSED, HL_ESERVER},         {"NOREPLICAS", HLI_REFUSED, HL_ESERVER},
+    {"MISCONF", HLI_REFUSED, HL_ESERVER},     {"MASTERDOWN", HLI_REFUSED, HL_ESERVER},
+    {"CLUSTERDOWN", HLI_REFUSED, HL_ESERVER}, {"TRYAGAIN", HLI_REFUSED, HL_ESERVER},
 };
 
 static bool answer_begins(const char *text, const char *word)
@@ -48,10 +49,12 @@ static void answer_sort(struct hli_answer *answer)
         answer->code = answer_words[i].code;
         return;
     }
-    /* Some other error may come from the middle of a script: what it did is not known, but no later copy is harmed by it. */
+    /* Some other error may come from the middle of a script: what it did is not known, but no later
+     * copy is harmed by it. */
     answer->verdict = HLI_REFUSED;
     answer->code = HL_ESERVER;
-    if (strstr(answer->text, "can't run this command") || strstr(answer->text, "can't access at least one of the keys") ||
+    if (strstr(answer->text, "can't run this command") ||
+        strstr(answer->text, "can't access at least one of the keys") ||
         strstr(answer->text, "NOPERM") || strstr(answer->text, "No permissions")) {
         answer->verdict = HLI_FAILED;
         answer->code = HL_EDENIED;
@@ -62,7 +65,7 @@ static void answer_sort(struct hli_answer *answer)
 
 struct hli_answer hli_answer_from(const struct hli_reply *reply)
 {
-    struct hli_answer answer = { .verdict = HLI_REPLIED, .reply = reply };
+    struct hli_answer answer = {.verdict = HLI_REPLIED, .reply = reply};
 
     if (reply->kind == HLI_REPLY_ERROR) {
         answer.reply = NULL;

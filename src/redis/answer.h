@@ -10,7 +10,8 @@
 
 enum hli_verdict {
     HLI_REPLIED, /* it ran; the reply is there */
-    HLI_BOUNCED, /* it did not run, and may be asked again at once (NOSCRIPT): a new decision of who asked */
+    HLI_BOUNCED, /* it did not run, and may be asked again at once (NOSCRIPT): a new decision of who
+                    asked */
     HLI_REFUSED, /* the server cannot now, and may later (LOADING, OOM, READONLY, NOREPLICAS ...) */
     HLI_FAILED,  /* the server will not (NOPERM, WRONGTYPE): code is HL_EDENIED or HL_ESERVER */
     HLI_UNKNOWN, /* it was written and the connection was lost: it may have run, or may still */

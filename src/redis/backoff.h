@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* How long to pause before the next attempt: doubled each time up to a limit, with jitter, so that a thousand clients do not
- * come back at once (AWS Architecture Blog, "Exponential Backoff And Jitter"). Pure. */
+/* How long to pause before the next attempt: doubled each time up to a limit, with jitter, so that
+ * a thousand clients do not come back at once (AWS Architecture Blog, "Exponential Backoff And
+ * Jitter"). Pure. */
 #ifndef HLI_REDIS_BACKOFF_H
 #define HLI_REDIS_BACKOFF_H
 

@@ -17,11 +17,12 @@ enum { CONN_READ_BYTES = 16 * 1024 };
 static void conn_flush(void *arg);
 static void conn_lose_patience(void *arg);
 
-void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop, const struct hli_conn_events *events, void *arg)
+void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop,
+                   const struct hli_conn_events *events, void *arg)
 {
-    *conn = (struct hli_conn){ .loop = loop, .events = events, .arg = arg };
-    conn->flush = (struct hli_task){ .run = conn_flush, .arg = conn };
-    conn->patience = (struct hli_timer){ .run = conn_lose_patience, .arg = conn };
+    *conn = (struct hli_conn){.loop = loop, .events = events, .arg = arg};
+    conn->flush = (struct hli_task){.run = conn_flush, .arg = conn};
+    conn->patience = (struct hli_timer){.run = conn_lose_patience, .arg = conn};
     atomic_init(&conn->fd, -1);
     pthread_mutex_init(&conn->mutex, NULL);
     TAILQ_INIT(&conn->in_flight);
@@ -34,7 +35,8 @@ void hli_conn_deinit(struct hli_conn *conn)
     pthread_mutex_destroy(&conn->mutex);
 }
 
-/* Runs with the mutex. What the kernel does not take at once stays in the buffer; a broken connection is left to the loop. */
+/* Runs with the mutex. What the kernel does not take at once stays in the buffer; a broken
+ * connection is left to the loop. */
 static void conn_write(struct hli_conn *conn, const char *bytes, size_t length)
 {
     ssize_t sent = 0;
@@ -52,7 +54,8 @@ static void conn_write(struct hli_conn *conn, const char *bytes, size_t length)
         conn->is_broken = true; /* half a command is out: nothing more may follow it */
 }
 
-/* Is the request the first to be waited for? Then patience is to be set, for one timer watches the oldest only. */
+/* Is the request the first to be waited for? Then patience is to be set, for one timer watches the
+ * oldest only. */
 static bool conn_watch(struct hli_conn *conn)
 {
     bool fresh = !conn->is_watched;
@@ -93,7 +96,8 @@ static void conn_flush(void *arg)
     pthread_mutex_lock(&conn->mutex);
     size_t left = hli_buffer_length(&conn->out);
     if (conn->is_open && !conn->is_broken && left > 0) {
-        ssize_t sent = send(conn->fd, hli_buffer_front(&conn->out), left, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t sent =
+            send(conn->fd, hli_buffer_front(&conn->out), left, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent > 0)
             hli_buffer_consume(&conn->out, (size_t)sent);
         else if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
@@ -169,7 +173,8 @@ static void conn_dispatch(struct hli_conn *conn, const struct hli_reply *reply)
         op->done(op, &answer);
     } else {
         hli_fail(&err, HL_EPROTO, "a reply that belongs to no request%s%.100s",
-                 reply->kind == HLI_REPLY_ERROR ? ": " : "", reply->kind == HLI_REPLY_ERROR ? reply->text : "");
+                 reply->kind == HLI_REPLY_ERROR ? ": " : "",
+                 reply->kind == HLI_REPLY_ERROR ? reply->text : "");
         hli_conn_close(conn, &err);
     }
 }
@@ -188,7 +193,8 @@ static void conn_parse(struct hli_conn *conn, const char *bytes, size_t length)
             return;
     }
     if (rc < 0) {
-        hli_fail(&err, rc, rc == HL_ENOMEM ? "out of memory while reading" : "the peer does not speak Redis");
+        hli_fail(&err, rc,
+                 rc == HL_ENOMEM ? "out of memory while reading" : "the peer does not speak Redis");
         hli_conn_close(conn, &err);
     }
 }
@@ -232,7 +238,8 @@ int hli_conn_open(struct hli_conn *conn, int fd)
     conn->parser = hli_parser_new();
     conn->readable = event_new(base, fd, EV_READ | EV_PERSIST, conn_on_readable, conn);
     conn->writable = event_new(base, fd, EV_WRITE, conn_on_writable, conn);
-    if (!conn->parser || !conn->readable || !conn->writable || event_add(conn->readable, NULL) < 0) {
+    if (!conn->parser || !conn->readable || !conn->writable ||
+        event_add(conn->readable, NULL) < 0) {
         conn_free_events(conn);
         close(fd);
         return HL_ENOMEM;
@@ -246,10 +253,11 @@ int hli_conn_open(struct hli_conn *conn, int fd)
     return 0;
 }
 
-/* SO_LINGER 0: the kernel shall not go on sending what was written to a link that we have given up. */
+/* SO_LINGER 0: the kernel shall not go on sending what was written to a link that we have given up.
+ */
 static void conn_close_socket(int fd)
 {
-    struct linger at_once = { .l_onoff = 1, .l_linger = 0 };
+    struct linger at_once = {.l_onoff = 1, .l_linger = 0};
 
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     close(fd);
@@ -258,7 +266,7 @@ static void conn_close_socket(int fd)
 void hli_conn_close(struct hli_conn *conn, const hl_error *err)
 {
     struct hli_ops orphans = TAILQ_HEAD_INITIALIZER(orphans);
-    struct hli_answer unknown = { .verdict = HLI_UNKNOWN, .code = err->code, .text = err->text };
+    struct hli_answer unknown = {.verdict = HLI_UNKNOWN, .code = err->code, .text = err->text};
     struct hli_op *op;
 
     pthread_mutex_lock(&conn->mutex);

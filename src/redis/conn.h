@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * A connection: one socket to the server, the requests that are in flight on it in order, and the reader of their replies.
- * Any thread sends, and writes its bytes itself when nothing is queued before them; the loop reads, and writes what the
- * socket did not take at once. Every reply completes the oldest request in flight, but for pub/sub messages.
+ * A connection: one socket to the server, the requests that are in flight on it in order, and the
+ * reader of their replies. Any thread sends, and writes its bytes itself when nothing is queued
+ * before them; the loop reads, and writes what the socket did not take at once. Every reply
+ * completes the oldest request in flight, but for pub/sub messages.
  *
- * A request without a reply for the request timeout drops the connection: libevent's and hiredis' own timers restart with
- * every send, and so never fire under load.
+ * A request without a reply for the request timeout drops the connection: libevent's and hiredis'
+ * own timers restart with every send, and so never fire under load.
  */
 #ifndef HLI_REDIS_CONN_H
 #define HLI_REDIS_CONN_H
@@ -41,7 +42,7 @@ struct hli_conn {
     struct hli_task flush;
     struct hli_timer patience;
 
-    atomic_int fd; /* changed under the mutex; read by a forked child */
+    atomic_int fd;         /* changed under the mutex; read by a forked child */
     pthread_mutex_t mutex; /* guards the rest */
     bool is_open;
     bool is_broken;  /* a write failed: the loop is to close it */
@@ -50,14 +51,16 @@ struct hli_conn {
     struct hli_ops in_flight;
 };
 
-void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop, const struct hli_conn_events *events, void *arg);
+void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop,
+                   const struct hli_conn_events *events, void *arg);
 /* Closed by now. */
 void hli_conn_deinit(struct hli_conn *conn);
 
 /* Takes over a connected socket. Loop thread. Errors: HL_ENOMEM, and the socket is closed. */
 int hli_conn_open(struct hli_conn *conn, int fd);
 
-/* Closes it, reports `closed`, and ends what is in flight. Loop thread. A closed one stays closed, without a report. */
+/* Closes it, reports `closed`, and ends what is in flight. Loop thread. A closed one stays closed,
+ * without a report. */
 void hli_conn_close(struct hli_conn *conn, const hl_error *err);
 
 /* Any thread. False when it is not open: nothing was sent, and done will not run. */

@@ -131,7 +131,8 @@ static bool dial_connect(struct hli_dial *dial, const struct sockaddr *address, 
 {
     dial->fd = dial_socket(address->sa_family);
     if (dial->fd >= 0 && (connect(dial->fd, address, length) == 0 || errno == EINPROGRESS)) {
-        event_assign(dial->connected, hli_loop_base(dial->loop), dial->fd, EV_WRITE, dial_on_connected, dial);
+        event_assign(dial->connected, hli_loop_base(dial->loop), dial->fd, EV_WRITE,
+                     dial_on_connected, dial);
         if (event_add(dial->connected, NULL) == 0)
             return true;
         errno = ENOMEM;
@@ -151,7 +152,8 @@ static void dial_next_address(struct hli_dial *dial)
         if (dial_connect(dial, address->ai_addr, (socklen_t)address->ai_addrlen))
             return;
     }
-    event_assign(dial->connected, hli_loop_base(dial->loop), -1, EV_TIMEOUT, dial_on_connected, dial);
+    event_assign(dial->connected, hli_loop_base(dial->loop), -1, EV_TIMEOUT, dial_on_connected,
+                 dial);
     dial_finish_soon(dial);
 }
 
@@ -170,7 +172,8 @@ static void dial_on_resolved(int problem, struct evutil_addrinfo *addresses, voi
 
 static int dial_resolve(struct hli_dial *dial)
 {
-    struct evutil_addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP };
+    struct evutil_addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP};
     char port[8];
 
     snprintf(port, sizeof(port), "%u", dial->url->port);
@@ -188,13 +191,14 @@ static int dial_resolve(struct hli_dial *dial)
             return HL_ENOMEM;
         evdns_base_load_hosts(dial->dns, "/etc/hosts");
     }
-    dial->request = evdns_getaddrinfo(dial->dns, dial->url->host, port, &hints, dial_on_resolved, dial);
+    dial->request =
+        evdns_getaddrinfo(dial->dns, dial->url->host, port, &hints, dial_on_resolved, dial);
     return 0;
 }
 
 static int dial_unix(struct hli_dial *dial)
 {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
 
     if (strlen(dial->url->host) >= sizeof(address.sun_path)) {
         dial_note(dial, "the path is too long for a unix socket");
@@ -214,11 +218,11 @@ int hli_dial_start(struct hli_loop *loop, const struct hli_url *url, hli_dial_cb
 
     if (!dial)
         return HL_ENOMEM;
-    *dial = (struct hli_dial){ .loop = loop, .url = url, .done = done, .arg = arg, .fd = -1 };
+    *dial = (struct hli_dial){.loop = loop, .url = url, .done = done, .arg = arg, .fd = -1};
     dial->connected = event_new(hli_loop_base(loop), -1, EV_TIMEOUT, dial_on_connected, dial);
-    int rc = !dial->connected             ? HL_ENOMEM
-             : url->kind == HLI_URL_UNIX  ? dial_unix(dial)
-                                          : dial_resolve(dial);
+    int rc = !dial->connected            ? HL_ENOMEM
+             : url->kind == HLI_URL_UNIX ? dial_unix(dial)
+                                         : dial_resolve(dial);
     if (rc < 0)
         dial_free(dial);
     else

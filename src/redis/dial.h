@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Dialling: from a URL to a connected, non-blocking socket that is closed on exec. Names are resolved by evdns, which does not
- * block the loop as getaddrinfo would; of several addresses each is tried in turn.
+ * Dialling: from a URL to a connected, non-blocking socket that is closed on exec. Names are
+ * resolved by evdns, which does not block the loop as getaddrinfo would; of several addresses each
+ * is tried in turn.
  */
 #ifndef HLI_REDIS_DIAL_H
 #define HLI_REDIS_DIAL_H
@@ -12,7 +13,8 @@
 
 struct hli_dial;
 
-/* fd is the caller's, or -1 and err says why. On the loop thread, once, never inside hli_dial_start. */
+/* fd is the caller's, or -1 and err says why. On the loop thread, once, never inside
+ * hli_dial_start. */
 typedef void (*hli_dial_cb)(int fd, const hl_error *err, void *arg);
 
 /* Loop thread; url is borrowed until the call back or the cancel. Errors: HL_ENOMEM. */

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * The greeting: AUTH, INFO, SELECT, CLIENT SETNAME, CLIENT ID, ROLE, PING, and, once INFO has told that the server is the one
- * of before, CLIENT KILL of our old connection: after its reply nothing that was sent on that one can run any more.
+ * The greeting: AUTH, INFO, SELECT, CLIENT SETNAME, CLIENT ID, ROLE, PING, and, once INFO has told
+ * that the server is the one of before, CLIENT KILL of our old connection: after its reply nothing
+ * that was sent on that one can run any more.
  */
 #include "redis/greeting.h"
 
@@ -16,7 +17,8 @@
 /* The first word only: an old server or a proxy may repeat the password in what follows it. */
 static void greeting_check_auth(struct hli_greeting *greeting, const struct hli_answer *answer)
 {
-    if (answer->verdict == HLI_REFUSED && (hli_answer_is(answer, "LOADING") || hli_answer_is(answer, "BUSY")))
+    if (answer->verdict == HLI_REFUSED &&
+        (hli_answer_is(answer, "LOADING") || hli_answer_is(answer, "BUSY")))
         hli_fail(&greeting->err, HL_ESERVER, "%.*s", (int)strcspn(answer->text, " "), answer->text);
     else if (answer->verdict != HLI_REPLIED)
         hli_fail(&greeting->err, HL_EDENIED, "the server refused the user or password (%.*s)",
@@ -32,7 +34,8 @@ static void greeting_check_vital(struct hli_greeting *greeting, const struct hli
 /* A refusal is forgiven, but for what says that the server is not ready for us. */
 static void greeting_check_kind(struct hli_greeting *greeting, const struct hli_answer *answer)
 {
-    static const char *const serious[] = { "NOAUTH", "LOADING", "BUSY", "MASTERDOWN", "DENIED", "NOPROTO" };
+    static const char *const serious[] = {"NOAUTH",     "LOADING", "BUSY",
+                                          "MASTERDOWN", "DENIED",  "NOPROTO"};
 
     if (answer->verdict == HLI_REPLIED)
         return;
@@ -49,13 +52,16 @@ static void greeting_check_id(struct hli_greeting *greeting, const struct hli_an
         greeting->now.id = answer->reply->integer;
 }
 
-/* A replica answers scripts that happen not to write from data that may be old: "renewal: gone", "release: not held". */
+/* A replica answers scripts that happen not to write from data that may be old: "renewal: gone",
+ * "release: not held". */
 static void greeting_check_role(struct hli_greeting *greeting, const struct hli_answer *answer)
 {
     greeting_check_kind(greeting, answer);
-    const struct hli_reply *role = answer->verdict == HLI_REPLIED ? hli_reply_text_at(answer->reply, 0) : NULL;
+    const struct hli_reply *role =
+        answer->verdict == HLI_REPLIED ? hli_reply_text_at(answer->reply, 0) : NULL;
     if (role && strcmp(role->text, "master") != 0)
-        hli_fail(&greeting->err, HL_ESERVER, "READONLY the server is a %s, not a master", role->text);
+        hli_fail(&greeting->err, HL_ESERVER, "READONLY the server is a %s, not a master",
+                 role->text);
 }
 
 static void greeting_done(struct hli_op *op, const struct hli_answer *answer)
@@ -90,8 +96,8 @@ static bool greeting_add_kill(struct hli_greeting *greeting)
     char text[24];
 
     snprintf(text, sizeof(text), "%" PRId64, greeting->past.id);
-    const struct hli_bytes words[] = { hli_bytes_of("CLIENT"), hli_bytes_of("KILL"), hli_bytes_of("ID"),
-                                       hli_bytes_of(text) };
+    const struct hli_bytes words[] = {hli_bytes_of("CLIENT"), hli_bytes_of("KILL"),
+                                      hli_bytes_of("ID"), hli_bytes_of(text)};
     return greeting_add(greeting, words, 4, greeting_check_kind);
 }
 
@@ -105,14 +111,15 @@ static void greeting_check_info(struct hli_greeting *greeting, const struct hli_
     const char *at = strstr(answer->reply->text, key);
     if (at && strlen(at) >= strlen(key) + HLI_RUN_ID_LENGTH)
         memcpy(greeting->now.run_id, at + strlen(key), HLI_RUN_ID_LENGTH);
-    if (greeting->past.id != 0 && greeting->now.run_id[0] && strcmp(greeting->now.run_id, greeting->past.run_id) == 0 &&
-        greeting_add_kill(greeting) && !hli_conn_send(greeting->conn, &greeting->word[greeting->words - 1].op))
+    if (greeting->past.id != 0 && greeting->now.run_id[0] &&
+        strcmp(greeting->now.run_id, greeting->past.run_id) == 0 && greeting_add_kill(greeting) &&
+        !hli_conn_send(greeting->conn, &greeting->word[greeting->words - 1].op))
         greeting->words--;
 }
 
 static bool greeting_add_auth(struct hli_greeting *greeting, const struct hli_url *url)
 {
-    struct hli_bytes words[3] = { hli_bytes_of("AUTH") };
+    struct hli_bytes words[3] = {hli_bytes_of("AUTH")};
     size_t count = 1;
 
     if (!url->password)
@@ -130,31 +137,36 @@ static bool greeting_add_select(struct hli_greeting *greeting, uint32_t database
     if (database == 0)
         return true;
     snprintf(text, sizeof(text), "%" PRIu32, database);
-    const struct hli_bytes words[] = { hli_bytes_of("SELECT"), hli_bytes_of(text) };
+    const struct hli_bytes words[] = {hli_bytes_of("SELECT"), hli_bytes_of(text)};
     return greeting_add(greeting, words, 2, greeting_check_vital);
 }
 
-static bool greeting_prepare(struct hli_greeting *greeting, const struct hli_greeting_settings *settings)
+static bool greeting_prepare(struct hli_greeting *greeting,
+                             const struct hli_greeting_settings *settings)
 {
-    const struct hli_bytes name[] = { hli_bytes_of("CLIENT"), hli_bytes_of("SETNAME"),
-                                      hli_bytes_of(settings->client_name) };
-    const struct hli_bytes info[] = { hli_bytes_of("INFO"), hli_bytes_of("server") };
-    const struct hli_bytes id[] = { hli_bytes_of("CLIENT"), hli_bytes_of("ID") };
+    const struct hli_bytes name[] = {hli_bytes_of("CLIENT"), hli_bytes_of("SETNAME"),
+                                     hli_bytes_of(settings->client_name)};
+    const struct hli_bytes info[] = {hli_bytes_of("INFO"), hli_bytes_of("server")};
+    const struct hli_bytes id[] = {hli_bytes_of("CLIENT"), hli_bytes_of("ID")};
     const struct hli_bytes role = hli_bytes_of("ROLE"), ping = hli_bytes_of("PING");
 
-    return greeting_add_auth(greeting, settings->url) && greeting_add(greeting, info, 2, greeting_check_info) &&
+    return greeting_add_auth(greeting, settings->url) &&
+           greeting_add(greeting, info, 2, greeting_check_info) &&
            greeting_add_select(greeting, settings->url->database) &&
-           greeting_add(greeting, name, 3, greeting_check_kind) && greeting_add(greeting, id, 2, greeting_check_id) &&
-           greeting_add(greeting, &role, 1, greeting_check_role) && greeting_add(greeting, &ping, 1, greeting_check_kind);
+           greeting_add(greeting, name, 3, greeting_check_kind) &&
+           greeting_add(greeting, id, 2, greeting_check_id) &&
+           greeting_add(greeting, &role, 1, greeting_check_role) &&
+           greeting_add(greeting, &ping, 1, greeting_check_kind);
 }
 
-bool hli_greeting_say(struct hli_greeting *greeting, struct hli_conn *conn, const struct hli_greeting_settings *settings)
+bool hli_greeting_say(struct hli_greeting *greeting, struct hli_conn *conn,
+                      const struct hli_greeting_settings *settings)
 {
     hli_greeting_deinit(greeting);
     greeting->conn = conn;
     greeting->words = greeting->answers = 0;
     greeting->past = *settings->past;
-    greeting->now = (struct hli_greeting_past){ 0 };
+    greeting->now = (struct hli_greeting_past){0};
     greeting->err = greeting->hint = (hl_error)HL_ERROR_INIT;
     if (!greeting_prepare(greeting, settings))
         return false;

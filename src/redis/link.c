@@ -5,10 +5,12 @@
  *
  *     WAITING --timer--> DIALLING --both connected--> GREETING --both greeted--> UP
  *        ^                   |                            |                      |
- *        +---- link_settle --+----------------------------+----------------------+   any of them: a problem
+ *        +---- link_settle --+----------------------------+----------------------+   any of them: a
+ * problem
  *
- * Whatever goes wrong ends in link_break(), which closes both connections, and then link_settle(), which runs as a task of
- * its own: by then every request that was in flight has ended, and the listener sees a quiet link.
+ * Whatever goes wrong ends in link_break(), which closes both connections, and then link_settle(),
+ * which runs as a task of its own: by then every request that was in flight has ended, and the
+ * listener sees a quiet link.
  */
 #include "redis/link.h"
 
@@ -48,7 +50,7 @@ struct hli_link {
     struct hli_conn conn[LINK_CONNS];
     struct hli_greeting greeting[LINK_CONNS];
     struct hli_greeting_past past[LINK_CONNS]; /* of the connections that broke last */
-    unsigned ready;             /* connections dialled, then greeted */
+    unsigned ready;                            /* connections dialled, then greeted */
     struct hli_dial *dial;
     struct link_ping ping[LINK_CONNS];
     struct hli_pubsub pubsub;
@@ -95,8 +97,8 @@ struct hli_pubsub *hli_link_pubsub(struct hli_link *link)
 
 void hli_link_send(struct hli_link *link, struct hli_op *op)
 {
-    hl_error problem = { HL_ECONN, "not connected yet" };
-    struct hli_answer unsent = { .verdict = HLI_UNSENT, .text = problem.text };
+    hl_error problem = {HL_ECONN, "not connected yet"};
+    struct hli_answer unsent = {.verdict = HLI_UNSENT, .text = problem.text};
 
     if (atomic_load(&link->is_up) && hli_conn_send(&link->conn[LINK_COMMANDS], op))
         return;
@@ -116,7 +118,8 @@ static void link_on_message(struct hli_conn *conn, const struct hli_reply *reply
     hli_pubsub_message(&link_of(conn)->pubsub, reply);
 }
 
-static void link_on_answered(struct hli_conn *conn, const struct hli_op *op, struct hli_answer *answer)
+static void link_on_answered(struct hli_conn *conn, const struct hli_op *op,
+                             struct hli_answer *answer)
 {
     hli_loader_answered(&link_of(conn)->loader, op, answer);
 }
@@ -138,7 +141,8 @@ static const struct hli_conn_events link_conn_events = {
     .closed = link_on_closed,
 };
 
-/* First the reason, in front of it who said it: "127.0.0.1:6379: LOADING Redis is loading the dataset in memory". */
+/* First the reason, in front of it who said it: "127.0.0.1:6379: LOADING Redis is loading the
+ * dataset in memory". */
 static void link_name_problem(struct hli_link *link, const hl_error *err)
 {
     hl_error named = *err;
@@ -180,7 +184,8 @@ static void link_settle(void *arg)
     hli_link_problem(link, &err);
     if (err.code == HL_EDENIED)
         link->backoff.attempts = 32; /* no tight retry against a server that said no */
-    hli_timer_set(link->loop, &link->timer, hli_now() + hli_backoff_next(&link->backoff, hli_random_u64()));
+    hli_timer_set(link->loop, &link->timer,
+                  hli_now() + hli_backoff_next(&link->backoff, hli_random_u64()));
     (link->was_up ? link->listener.down : link->listener.failed)(&err, link->listener.arg);
 }
 
@@ -225,9 +230,9 @@ static void link_greet(struct hli_link *link)
     link->state = LINK_GREETING;
     link->ready = 0;
     for (int i = 0; i < LINK_CONNS && link->state == LINK_GREETING; i++) {
-        const struct hli_greeting_settings settings = { .url = &link->settings.url,
-                                                        .client_name = link->settings.client_name,
-                                                        .past = &link->past[i] };
+        const struct hli_greeting_settings settings = {.url = &link->settings.url,
+                                                       .client_name = link->settings.client_name,
+                                                       .past = &link->past[i]};
         link->greeting[i].done = link_on_greeted;
         if (!hli_greeting_say(&link->greeting[i], &link->conn[i], &settings))
             link_fail(link, HL_ENOMEM, "out of memory while greeting");
@@ -259,7 +264,8 @@ static void link_begin(struct hli_link *link)
 {
     link->state = LINK_DIALLING;
     link->ready = 0;
-    hli_timer_set(link->loop, &link->timer, hli_after_ms(hli_now(), link->settings.connect_timeout_ms));
+    hli_timer_set(link->loop, &link->timer,
+                  hli_after_ms(hli_now(), link->settings.connect_timeout_ms));
     link_dial(link);
 }
 
@@ -288,8 +294,9 @@ static void link_on_timer(void *arg)
     } else if (link->state == LINK_UP) {
         link_ping(link);
     } else if (link->state == LINK_DIALLING || link->state == LINK_GREETING) {
-        snprintf(text, sizeof(text), "%s%s: no answer within %lld ms", link->state == LINK_DIALLING ? "connect " : "",
-                 link->where, (long long)link->settings.connect_timeout_ms);
+        snprintf(text, sizeof(text), "%s%s: no answer within %lld ms",
+                 link->state == LINK_DIALLING ? "connect " : "", link->where,
+                 (long long)link->settings.connect_timeout_ms);
         link_fail(link, HL_ECONN, text);
     }
 }
@@ -341,7 +348,8 @@ static void link_set_where(struct hli_link *link)
     if (url->kind == HLI_URL_UNIX)
         snprintf(link->where, sizeof(link->where), "%s", url->host);
     else
-        snprintf(link->where, sizeof(link->where), strchr(url->host, ':') ? "[%s]:%u" : "%s:%u", url->host, url->port);
+        snprintf(link->where, sizeof(link->where), strchr(url->host, ':') ? "[%s]:%u" : "%s:%u",
+                 url->host, url->port);
 }
 
 static int link_init_pings(struct hli_link *link)
@@ -365,8 +373,9 @@ static void link_init_conns(struct hli_link *link, atomic_uint_fast64_t *command
     }
 }
 
-int hli_link_new(struct hli_loop *loop, struct hli_link_settings *settings, const struct hli_link_listener *listener,
-                 atomic_uint_fast64_t *commands, struct hli_link **ret_link)
+int hli_link_new(struct hli_loop *loop, struct hli_link_settings *settings,
+                 const struct hli_link_listener *listener, atomic_uint_fast64_t *commands,
+                 struct hli_link **ret_link)
 {
     struct hli_link *link = calloc(1, sizeof(*link));
 
@@ -377,10 +386,11 @@ int hli_link_new(struct hli_loop *loop, struct hli_link_settings *settings, cons
     link->loop = loop;
     link->settings = *settings;
     link->listener = *listener;
-    link->backoff = (struct hli_backoff){ .min_ms = settings->backoff_min_ms, .max_ms = settings->backoff_max_ms };
-    link->timer = (struct hli_timer){ .run = link_on_timer, .arg = link };
-    link->start = (struct hli_task){ .run = link_on_start, .arg = link };
-    link->settle = (struct hli_task){ .run = link_settle, .arg = link };
+    link->backoff = (struct hli_backoff){.min_ms = settings->backoff_min_ms,
+                                         .max_ms = settings->backoff_max_ms};
+    link->timer = (struct hli_timer){.run = link_on_timer, .arg = link};
+    link->start = (struct hli_task){.run = link_on_start, .arg = link};
+    link->settle = (struct hli_task){.run = link_settle, .arg = link};
     pthread_mutex_init(&link->mutex, NULL);
     link_set_where(link);
     link_init_conns(link, commands);

@@ -1,10 +1,12 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * The link: everything between one client and one server. Two connections, one for commands and one for pub/sub, that live
- * and die together; greeted, watched by PINGs, and made anew with backoff when they are lost.
+ * The link: everything between one client and one server. Two connections, one for commands and one
+ * for pub/sub, that live and die together; greeted, watched by PINGs, and made anew with backoff
+ * when they are lost.
  *
- * The link never sends a request twice: when it comes up again, the listener's objects decide anew what to ask.
+ * The link never sends a request twice: when it comes up again, the listener's objects decide anew
+ * what to ask.
  */
 #ifndef HLI_REDIS_LINK_H
 #define HLI_REDIS_LINK_H
@@ -29,10 +31,12 @@ struct hli_link_listener { /* on the loop thread */
 struct hli_link;
 
 /* Consumes the settings' strings, also when it fails. Errors: HL_ENOMEM. */
-int hli_link_new(struct hli_loop *loop, struct hli_link_settings *settings, const struct hli_link_listener *listener,
-                 atomic_uint_fast64_t *commands, struct hli_link **ret_link);
+int hli_link_new(struct hli_loop *loop, struct hli_link_settings *settings,
+                 const struct hli_link_listener *listener, atomic_uint_fast64_t *commands,
+                 struct hli_link **ret_link);
 
-/* Any thread: begins to connect; and later ends it all, with everything in flight answered HLI_UNKNOWN. Both on the loop. */
+/* Any thread: begins to connect; and later ends it all, with everything in flight answered
+ * HLI_UNKNOWN. Both on the loop. */
 void hli_link_start(struct hli_link *link);
 void hli_link_stop(struct hli_link *link); /* loop thread */
 void hli_link_free(struct hli_link *link); /* stopped; NULL is fine */

@@ -19,7 +19,7 @@ static void loader_done(struct hli_op *op, const struct hli_answer *answer)
 
 void hli_loader_init(struct hli_loader *loader, struct hli_conn *conn)
 {
-    *loader = (struct hli_loader){ .conn = conn };
+    *loader = (struct hli_loader){.conn = conn};
     for (int i = 0; i < HLI_SCRIPT_COUNT; i++)
         loader->script[i].op.done = loader_done;
 }
@@ -40,7 +40,8 @@ static bool loader_send(struct hli_loader *loader, int id)
 {
     const struct hli_script *source = hli_script_get((hli_script_id)id);
     struct hli_loader_script *script = &loader->script[id];
-    const struct hli_bytes words[] = { hli_bytes_of("SCRIPT"), hli_bytes_of("LOAD"), { source->text, source->length } };
+    const struct hli_bytes words[] = {
+        hli_bytes_of("SCRIPT"), hli_bytes_of("LOAD"), {source->text, source->length}};
 
     if (!script->op.bytes && hli_op_command(&script->op, words, 3) < 0)
         return false;
@@ -48,15 +49,18 @@ static bool loader_send(struct hli_loader *loader, int id)
     return true;
 }
 
-void hli_loader_answered(struct hli_loader *loader, const struct hli_op *op, struct hli_answer *answer)
+void hli_loader_answered(struct hli_loader *loader, const struct hli_op *op,
+                         struct hli_answer *answer)
 {
     if (answer->verdict != HLI_BOUNCED || op->script < 0)
         return;
     struct hli_loader_script *script = &loader->script[op->script];
     if (script->refused.code < 0) {
-        *answer = (struct hli_answer){ .verdict = script->verdict, .code = script->refused.code, .text = script->refused.text };
+        *answer = (struct hli_answer){
+            .verdict = script->verdict, .code = script->refused.code, .text = script->refused.text};
         script->refused.code = 0;
     } else if (!script->in_flight && !loader_send(loader, op->script)) {
-        *answer = (struct hli_answer){ .verdict = HLI_REFUSED, .code = HL_ENOMEM, .text = "out of memory" };
+        *answer =
+            (struct hli_answer){.verdict = HLI_REFUSED, .code = HL_ENOMEM, .text = "out of memory"};
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* The loop thread: libevent's base with two events of its own, the wake-up eventfd and the next timer. */
+/* The loop thread: libevent's base with two events of its own, the wake-up eventfd and the next
+ * timer. */
 #include "redis/loop.h"
 
 #include "base/bell.h"
@@ -68,7 +69,7 @@ static void loop_schedule(struct hli_loop *loop)
         return;
     }
     hli_ns left = hli_later(at - hli_now(), 0);
-    struct timeval tv = { .tv_sec = left / 1000000000, .tv_usec = left % 1000000000 / 1000 };
+    struct timeval tv = {.tv_sec = left / 1000000000, .tv_usec = left % 1000000000 / 1000};
     event_add(loop->timer_event, &tv);
 }
 
@@ -118,7 +119,8 @@ static void loop_on_wake(evutil_socket_t fd, short what, void *arg)
 
     (void)what;
     eventfd_read(fd, &count);
-    atomic_store(&loop->woken, false); /* before the queue is looked at: a later post writes again */
+    atomic_store(&loop->woken,
+                 false); /* before the queue is looked at: a later post writes again */
     if (hli_bell_was_rung(loop->bell))
         loop->on_bell(loop->arg);
     loop_run_tasks(loop);
@@ -176,11 +178,13 @@ static int loop_prepare(struct hli_loop *loop)
     loop->base = event_base_new();
     if (!loop->bell || !loop->base)
         return HL_ENOMEM;
-    loop->wake_event = event_new(loop->base, loop->wake_fd, EV_READ | EV_PERSIST, loop_on_wake, loop);
+    loop->wake_event =
+        event_new(loop->base, loop->wake_fd, EV_READ | EV_PERSIST, loop_on_wake, loop);
     loop->timer_event = evtimer_new(loop->base, loop_on_timer, loop);
     if (!loop->wake_event || !loop->timer_event || event_add(loop->wake_event, NULL) < 0 ||
-        event_add(loop->timer_event, &(struct timeval){ .tv_sec = 3600 }) < 0)
-        return HL_ENOMEM; /* the timer event has its memory from now on: adding it again cannot fail */
+        event_add(loop->timer_event, &(struct timeval){.tv_sec = 3600}) < 0)
+        return HL_ENOMEM; /* the timer event has its memory from now on: adding it again cannot fail
+                           */
     return hli_thread_start(&loop->thread, "hirelock-loop", loop_run, loop);
 }
 

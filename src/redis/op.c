@@ -14,10 +14,11 @@ enum { OP_WORDS_ON_STACK = 16 };
 
 struct hli_bytes hli_bytes_of(const char *text)
 {
-    return (struct hli_bytes){ text, strlen(text) };
+    return (struct hli_bytes){text, strlen(text)};
 }
 
-static int op_format(struct hli_op *op, const char **argv, size_t *lengths, const struct hli_bytes *words, size_t count)
+static int op_format(struct hli_op *op, const char **argv, size_t *lengths,
+                     const struct hli_bytes *words, size_t count)
 {
     char *bytes = NULL;
 
@@ -51,7 +52,8 @@ int hli_op_command(struct hli_op *op, const struct hli_bytes *words, size_t coun
     return rc;
 }
 
-static int op_script_words(struct hli_op *op, struct hli_bytes *words, size_t count, hli_script_id script)
+static int op_script_words(struct hli_op *op, struct hli_bytes *words, size_t count,
+                           hli_script_id script)
 {
     words[0] = hli_bytes_of("EVALSHA");
     words[1] = hli_bytes_of(hli_script_get(script)->sha1);
@@ -61,8 +63,8 @@ static int op_script_words(struct hli_op *op, struct hli_bytes *words, size_t co
     return rc;
 }
 
-int hli_op_script(struct hli_op *op, hli_script_id script, const struct hli_bytes *keys, size_t key_count,
-                  const struct hli_bytes *args, size_t arg_count)
+int hli_op_script(struct hli_op *op, hli_script_id script, const struct hli_bytes *keys,
+                  size_t key_count, const struct hli_bytes *args, size_t arg_count)
 {
     struct hli_bytes on_stack[OP_WORDS_ON_STACK], *words = on_stack;
     size_t count = 3 + key_count + arg_count;

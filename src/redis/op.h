@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * An op: one request and its one completion. It lives inside the object that asks, is formatted ahead of any decision (so that
- * sending cannot fail for want of memory), and is never sent again by anybody but the object that asks.
+ * An op: one request and its one completion. It lives inside the object that asks, is formatted
+ * ahead of any decision (so that sending cannot fail for want of memory), and is never sent again
+ * by anybody but the object that asks.
  */
 #ifndef HLI_REDIS_OP_H
 #define HLI_REDIS_OP_H
@@ -21,7 +22,8 @@ struct hli_op {
     hli_ns sent_at; /* set just before it is queued; read in done */
     int script;     /* an hli_script_id, or -1 */
 
-    /* Runs exactly once for each time it was sent: on the loop thread, or for HLI_UNSENT in the sender's. */
+    /* Runs exactly once for each time it was sent: on the loop thread, or for HLI_UNSENT in the
+     * sender's. */
     void (*done)(struct hli_op *op, const struct hli_answer *answer);
 };
 
@@ -34,11 +36,11 @@ struct hli_bytes {
 
 struct hli_bytes hli_bytes_of(const char *text);
 
-/* Formats a plain command, or a script's call, in place of what the op held before. Errors: HL_ENOMEM, and it holds what it
- * held. */
+/* Formats a plain command, or a script's call, in place of what the op held before. Errors:
+ * HL_ENOMEM, and it holds what it held. */
 int hli_op_command(struct hli_op *op, const struct hli_bytes *words, size_t count);
-int hli_op_script(struct hli_op *op, hli_script_id script, const struct hli_bytes *keys, size_t key_count,
-                  const struct hli_bytes *args, size_t arg_count);
+int hli_op_script(struct hli_op *op, hli_script_id script, const struct hli_bytes *keys,
+                  size_t key_count, const struct hli_bytes *args, size_t arg_count);
 
 void hli_op_deinit(struct hli_op *op);
 

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* Subscriptions. A channel moves between OFF, JOINING, ON and LEAVING, with at most one command of its own in flight. */
+/* Subscriptions. A channel moves between OFF, JOINING, ON and LEAVING, with at most one command of
+ * its own in flight. */
 #include "redis/pubsub.h"
 
 #include "base/check.h"
@@ -40,13 +41,15 @@ static void channel_done(struct hli_op *op, const struct hli_answer *answer)
 
 static bool channel_send(struct hli_channel *channel, const char *verb)
 {
-    const struct hli_bytes words[] = { hli_bytes_of(verb), channel->name };
+    const struct hli_bytes words[] = {hli_bytes_of(verb), channel->name};
 
     channel->op.done = channel_done;
-    return hli_op_command(&channel->op, words, 2) == 0 && hli_conn_send(channel->pubsub->conn, &channel->op);
+    return hli_op_command(&channel->op, words, 2) == 0 &&
+           hli_conn_send(channel->pubsub->conn, &channel->op);
 }
 
-/* Takes the next step towards what is wanted. Out of memory, it is taken with the next wish or the next connection. */
+/* Takes the next step towards what is wanted. Out of memory, it is taken with the next wish or the
+ * next connection. */
 static void channel_move(struct hli_channel *channel)
 {
     struct hli_pubsub *pubsub = channel->pubsub;
@@ -69,7 +72,8 @@ static void channel_move(struct hli_channel *channel)
 int hli_channel_want(struct hli_pubsub *pubsub, struct hli_channel *channel)
 {
     if (!channel->pubsub) {
-        if (hli_map_insert(&pubsub->channels, &channel->node, channel->name.data, channel->name.length) < 0)
+        if (hli_map_insert(&pubsub->channels, &channel->node, channel->name.data,
+                           channel->name.length) < 0)
             return HL_ENOMEM;
         channel->pubsub = pubsub;
     }
@@ -115,7 +119,8 @@ static void pubsub_find_stale(struct hli_map_node *node, void *arg)
         search->found = channel;
 }
 
-/* Those that nobody wants leave the map, one for each walk, since a walk must not change what it walks. */
+/* Those that nobody wants leave the map, one for each walk, since a walk must not change what it
+ * walks. */
 void hli_pubsub_down(struct hli_pubsub *pubsub)
 {
     struct pubsub_search search;
@@ -132,7 +137,8 @@ void hli_pubsub_down(struct hli_pubsub *pubsub)
 void hli_pubsub_message(struct hli_pubsub *pubsub, const struct hli_reply *reply)
 {
     const struct hli_reply *name = hli_reply_text_at(reply, 1);
-    struct hli_map_node *node = name ? hli_map_find(&pubsub->channels, name->text, name->length) : NULL;
+    struct hli_map_node *node =
+        name ? hli_map_find(&pubsub->channels, name->text, name->length) : NULL;
 
     if (node && HLI_OF(node, struct hli_channel, node)->is_wanted)
         HLI_OF(node, struct hli_channel, node)->message(HLI_OF(node, struct hli_channel, node));

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Subscriptions: any number of channels on one connection. A message is a hint and nothing more; what it says is not passed
- * on. All of it lives on the loop thread.
+ * Subscriptions: any number of channels on one connection. A message is a hint and nothing more;
+ * what it says is not passed on. All of it lives on the loop thread.
  */
 #ifndef HLI_REDIS_PUBSUB_H
 #define HLI_REDIS_PUBSUB_H
@@ -18,7 +18,8 @@ struct hli_channel {
     struct hli_op op;      /* SUBSCRIBE or UNSUBSCRIBE */
     enum { HLI_CHANNEL_OFF, HLI_CHANNEL_JOINING, HLI_CHANNEL_ON, HLI_CHANNEL_LEAVING } state;
     bool is_wanted;
-    hli_ns confirmed_at; /* what was sent later is ordered behind the subscription; 0 while not subscribed */
+    hli_ns confirmed_at; /* what was sent later is ordered behind the subscription; 0 while not
+                            subscribed */
 
     void (*confirmed)(struct hli_channel *channel);
     void (*message)(struct hli_channel *channel);
@@ -40,8 +41,8 @@ void hli_pubsub_up(struct hli_pubsub *pubsub);
 void hli_pubsub_down(struct hli_pubsub *pubsub);
 void hli_pubsub_message(struct hli_pubsub *pubsub, const struct hli_reply *reply);
 
-/* Errors: HL_ENOMEM. True subscriptions come later, by `confirmed`; a refused one (ACL) counts as confirmed, for then polling
- * is all there is. */
+/* Errors: HL_ENOMEM. True subscriptions come later, by `confirmed`; a refused one (ACL) counts as
+ * confirmed, for then polling is all there is. */
 int hli_channel_want(struct hli_pubsub *pubsub, struct hli_channel *channel);
 /* `gone` follows, at once or later. Does nothing for a channel that is not wanted. */
 void hli_channel_drop(struct hli_channel *channel);

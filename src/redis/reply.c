@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Replies. hiredis' reader calls back for every value; our callbacks build the tree, and refuse what is too long, too wide or
- * too deep. RESP2 only: a RESP3 type has no callback that succeeds.
+ * Replies. hiredis' reader calls back for every value; our callbacks build the tree, and refuse
+ * what is too long, too wide or too deep. RESP2 only: a RESP3 type has no callback that succeeds.
  */
 #include "redis/reply.h"
 
@@ -14,7 +14,8 @@
 #include <string.h>
 
 enum {
-    REPLY_MAX_BYTES = 64 * 1024, /* of one whole reply; our largest, a renewal's, stays below 8 KiB */
+    REPLY_MAX_BYTES =
+        64 * 1024, /* of one whole reply; our largest, a renewal's, stays below 8 KiB */
     REPLY_MAX_ITEMS = 1024,
     REPLY_MAX_DEPTH = 4,
 };
@@ -27,7 +28,8 @@ struct hli_parser {
 
 const struct hli_reply *hli_reply_item(const struct hli_reply *reply, size_t index)
 {
-    return reply && reply->kind == HLI_REPLY_ARRAY && index < reply->length ? reply->item[index] : NULL;
+    return reply && reply->kind == HLI_REPLY_ARRAY && index < reply->length ? reply->item[index]
+                                                                            : NULL;
 }
 
 static bool reply_decimal(const struct hli_reply *text, int64_t *ret_value)
@@ -90,7 +92,8 @@ static int reply_depth(const redisReadTask *task)
 }
 
 /* Hangs a new node into the array that is being read, if it is in one. */
-static struct hli_reply *reply_new(const redisReadTask *task, enum hli_reply_kind kind, size_t payload)
+static struct hli_reply *reply_new(const redisReadTask *task, enum hli_reply_kind kind,
+                                   size_t payload)
 {
     struct hli_reply *reply = calloc(1, sizeof(*reply) + payload);
 

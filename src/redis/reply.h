@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * A reply of the server: a small tree, parsed by hiredis' reader into our own nodes, with bounds that no honest answer to
- * our commands reaches. Junk, floods and deep nesting are refused while they are being parsed.
+ * A reply of the server: a small tree, parsed by hiredis' reader into our own nodes, with bounds
+ * that no honest answer to our commands reaches. Junk, floods and deep nesting are refused while
+ * they are being parsed.
  */
 #ifndef HLI_REDIS_REPLY_H
 #define HLI_REDIS_REPLY_H
@@ -48,7 +49,8 @@ void hli_parser_free(struct hli_parser *parser);
 /* Errors: HL_EPROTO, HL_ENOMEM. */
 int hli_parser_feed(struct hli_parser *parser, const char *bytes, size_t length);
 
-/* The next whole reply, owned by the caller, or NULL when more bytes are needed. Errors: HL_EPROTO, HL_ENOMEM. */
+/* The next whole reply, owned by the caller, or NULL when more bytes are needed. Errors: HL_EPROTO,
+ * HL_ENOMEM. */
 int hli_parser_next(struct hli_parser *parser, struct hli_reply **ret_reply);
 
 void hli_reply_free(struct hli_reply *reply);

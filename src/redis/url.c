@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* The URL parser: cut at the delimiters first, decode the parts afterwards, as RFC 3986 wants it. */
+/* The URL parser: cut at the delimiters first, decode the parts afterwards, as RFC 3986 wants it.
+ */
 #include "redis/url.h"
 
 #include "base/error.h"
@@ -28,7 +29,8 @@ static int url_hex(char c)
     return -1;
 }
 
-/* A percent-decoded copy. Errors: HL_EINVAL (a bad escape, or %00, which would cut the string), HL_ENOMEM. */
+/* A percent-decoded copy. Errors: HL_EINVAL (a bad escape, or %00, which would cut the string),
+ * HL_ENOMEM. */
 static int url_decode(struct url_part part, char **ret_text)
 {
     char *text = malloc(part.length + 1), *to = text;
@@ -78,7 +80,7 @@ static bool url_cut(struct url_part *rest, char mark, struct url_part *ret_front
 
     if (!at)
         return false;
-    *ret_front = (struct url_part){ rest->at, (size_t)(at - rest->at) };
+    *ret_front = (struct url_part){rest->at, (size_t)(at - rest->at)};
     rest->length -= ret_front->length + 1;
     rest->at = at + 1;
     return true;
@@ -94,7 +96,8 @@ static int url_login(struct url_part login, struct hli_url *url, hl_error *err)
         rc = url_decode(user, &url->username);
     if (rc == 0 && has_password)
         rc = url_decode(login, &url->password);
-    return rc == 0 ? 0 : hli_fail(err, rc, "URL: the user or password is not percent-encoded properly");
+    return rc == 0 ? 0
+                   : hli_fail(err, rc, "URL: the user or password is not percent-encoded properly");
 }
 
 static int url_database(struct url_part part, struct hli_url *url, hl_error *err)
@@ -107,7 +110,7 @@ static int url_database(struct url_part part, struct hli_url *url, hl_error *err
 /* host, host:port, [v6], [v6]:port */
 static int url_host(struct url_part rest, struct hli_url *url, hl_error *err)
 {
-    struct url_part host = rest, port = { NULL, 0 };
+    struct url_part host = rest, port = {NULL, 0};
     uint32_t number = URL_REDIS_PORT;
 
     if (rest.length > 0 && rest.at[0] == '[') {
@@ -116,7 +119,7 @@ static int url_host(struct url_part rest, struct hli_url *url, hl_error *err)
         if (!url_cut(&rest, ']', &host) || (rest.length > 0 && rest.at[0] != ':'))
             return hli_fail(err, HL_EINVAL, "URL: an IPv6 address needs its closing bracket");
         if (rest.length > 0)
-            port = (struct url_part){ rest.at + 1, rest.length - 1 };
+            port = (struct url_part){rest.at + 1, rest.length - 1};
     } else if (url_cut(&rest, ':', &host)) {
         port = rest;
     }
@@ -131,7 +134,7 @@ static int url_host(struct url_part rest, struct hli_url *url, hl_error *err)
 
 static int url_parse_tcp(struct url_part rest, struct hli_url *url, hl_error *err)
 {
-    struct url_part login = { NULL, 0 }, authority = rest;
+    struct url_part login = {NULL, 0}, authority = rest;
     int rc = 0;
 
     if (url_cut(&rest, '/', &authority)) {
@@ -151,7 +154,7 @@ static int url_parse_unix(struct url_part rest, struct hli_url *url, hl_error *e
     if (url_cut(&rest, '?', &path)) {
         if (rest.length < 3 || memcmp(rest.at, "db=", 3) != 0)
             return hli_fail(err, HL_EINVAL, "URL: after ? only db=n is known");
-        int rc = url_database((struct url_part){ rest.at + 3, rest.length - 3 }, url, err);
+        int rc = url_database((struct url_part){rest.at + 3, rest.length - 3}, url, err);
         if (rc < 0)
             return rc;
     }
@@ -168,7 +171,8 @@ static bool url_has_scheme(const char *text, const char *scheme)
 
 static int url_refuse_scheme(const char *text, hl_error *err)
 {
-    static const char *const later[] = { "rediss://", "redis-sentinel://", "redis-cluster://", "redis-masters://" };
+    static const char *const later[] = {"rediss://", "redis-sentinel://", "redis-cluster://",
+                                        "redis-masters://"};
 
     for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++)
         if (url_has_scheme(text, later[i]))
@@ -179,13 +183,15 @@ static int url_refuse_scheme(const char *text, hl_error *err)
 int hli_url_parse(const char *text, struct hli_url *ret_url, hl_error *err)
 {
     static const char tcp[] = "redis://", local[] = "unix://";
-    struct hli_url url = { .kind = HLI_URL_TCP };
+    struct hli_url url = {.kind = HLI_URL_TCP};
     int rc;
 
     if (url_has_scheme(text, tcp))
-        rc = url_parse_tcp((struct url_part){ text + strlen(tcp), strlen(text) - strlen(tcp) }, &url, err);
+        rc = url_parse_tcp((struct url_part){text + strlen(tcp), strlen(text) - strlen(tcp)}, &url,
+                           err);
     else if (url_has_scheme(text, local))
-        rc = url_parse_unix((struct url_part){ text + strlen(local), strlen(text) - strlen(local) }, &url, err);
+        rc = url_parse_unix((struct url_part){text + strlen(local), strlen(text) - strlen(local)},
+                            &url, err);
     else
         rc = url_refuse_scheme(text, err);
     if (rc < 0)
@@ -200,7 +206,7 @@ void hli_url_deinit(struct hli_url *url)
     free(url->host);
     hli_secret_free(url->username);
     hli_secret_free(url->password);
-    *url = (struct hli_url){ 0 };
+    *url = (struct hli_url){0};
 }
 
 char *hli_secret_copy(const char *secret)

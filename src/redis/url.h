@@ -19,8 +19,9 @@ struct hli_url {
     char *username, *password;
 };
 
-/* redis://[user[:password]@]host[:port][/db], redis://:password@host, unix:///path[?db=n]; see hl_client_open().
- * Errors: HL_EINVAL, HL_ENOTSUP, HL_ENOMEM; the text never repeats the URL, which may hold a password. */
+/* redis://[user[:password]@]host[:port][/db], redis://:password@host, unix:///path[?db=n]; see
+ * hl_client_open(). Errors: HL_EINVAL, HL_ENOTSUP, HL_ENOMEM; the text never repeats the URL, which
+ * may hold a password. */
 int hli_url_parse(const char *text, struct hli_url *ret_url, hl_error *err);
 
 /* Wipes the secrets before it frees them. */

@@ -25,15 +25,19 @@ int hli_lock_check_owner(const hl_lock *lock, const hl_owner *owner, hl_error *e
     return rc;
 }
 
-int hli_lock_read_options(const hl_lock *lock, const hl_acquire_options *passed, hl_acquire_options *ret, hl_error *err)
+int hli_lock_read_options(const hl_lock *lock, const hl_acquire_options *passed,
+                          hl_acquire_options *ret, hl_error *err)
 {
     *ret = (hl_acquire_options)HL_ACQUIRE_OPTIONS_INIT;
     if (passed && !hli_versioned_read(ret, sizeof(*ret), passed))
-        return hli_fail(err, HL_EINVAL, "the options' size is not set, or they hold what this version does not know");
+        return hli_fail(
+            err, HL_EINVAL,
+            "the options' size is not set, or they hold what this version does not know");
     return hli_lock_check_owner(lock, ret->owner, err);
 }
 
-static int lock_join_name(hl_client *client, const void *name, size_t length, char *ret_bytes, size_t *ret_length)
+static int lock_join_name(hl_client *client, const void *name, size_t length, char *ret_bytes,
+                          size_t *ret_length)
 {
     const char *prefix = client->settings.name_prefix ? client->settings.name_prefix : "";
     size_t before = strlen(prefix);
@@ -46,7 +50,8 @@ static int lock_join_name(hl_client *client, const void *name, size_t length, ch
     return length > 0 && hli_name_is_valid(ret_bytes, *ret_length) ? 0 : HL_EINVAL;
 }
 
-int hl_lock_new_bytes(hl_client *client, const void *name, size_t length, hl_lock **ret_lock, hl_error *err)
+int hl_lock_new_bytes(hl_client *client, const void *name, size_t length, hl_lock **ret_lock,
+                      hl_error *err)
 {
     char bytes[HLI_NAME_LIMIT];
     size_t total = 0;
@@ -57,7 +62,8 @@ int hl_lock_new_bytes(hl_client *client, const void *name, size_t length, hl_loc
     if (!name || !ret_lock)
         return hli_fail(err, HL_EINVAL, "the name or ret_lock is NULL");
     if (lock_join_name(client, name, length, bytes, &total) < 0)
-        return hli_fail(err, HL_EINVAL, "a lock's name has 1 to %d bytes, and no braces that split its slot",
+        return hli_fail(err, HL_EINVAL,
+                        "a lock's name has 1 to %d bytes, and no braces that split its slot",
                         HLI_NAME_LIMIT);
     hl_lock *lock = malloc(sizeof(*lock));
     if (!lock || hli_name_get(client, bytes, total, &lock->name) < 0) {
@@ -73,7 +79,8 @@ int hl_lock_new(hl_client *client, const char *name, hl_lock **ret_lock, hl_erro
     return hl_lock_new_bytes(client, name, name ? strlen(name) : 0, ret_lock, err);
 }
 
-/* In a forked child only the handle itself is freed: the rest is the parent's, and its mutexes may be locked for ever. */
+/* In a forked child only the handle itself is freed: the rest is the parent's, and its mutexes may
+ * be locked for ever. */
 void hl_lock_free(hl_lock *lock)
 {
     if (!lock)

@@ -17,6 +17,7 @@ int hli_lock_check(const hl_lock *lock, hl_error *err);
 int hli_lock_check_owner(const hl_lock *lock, const hl_owner *owner, hl_error *err);
 
 /* The options of a call, NULL for the defaults. Errors: HL_EINVAL. */
-int hli_lock_read_options(const hl_lock *lock, const hl_acquire_options *passed, hl_acquire_options *ret, hl_error *err);
+int hli_lock_read_options(const hl_lock *lock, const hl_acquire_options *passed,
+                          hl_acquire_options *ret, hl_error *err);
 
 #endif

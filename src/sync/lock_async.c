@@ -6,7 +6,7 @@
 #include "lease/release.h"
 #include "sync/lock.h"
 
-struct lock_request { /* what both have in common */
+struct lock_request {   /* what both have in common */
     struct hli_ref ref; /* the completion's, and the timer's */
     struct hli_callback callback;
     hl_done_cb done;
@@ -25,7 +25,8 @@ struct lock_release_request {
     struct hli_name *name; /* counted */
 };
 
-static void request_init(struct lock_request *request, void (*run)(struct hli_callback *), hl_done_cb done, void *arg)
+static void request_init(struct lock_request *request, void (*run)(struct hli_callback *),
+                         hl_done_cb done, void *arg)
 {
     hli_ref_init(&request->ref); /* the completion's */
     request->callback.run = run;
@@ -70,7 +71,8 @@ static void acquire_request_look_after(struct lock_acquire_request *request)
 
 static void acquire_request_run(struct hli_callback *callback)
 {
-    struct lock_acquire_request *request = HLI_OF(callback, struct lock_acquire_request, request.callback);
+    struct lock_acquire_request *request =
+        HLI_OF(callback, struct lock_acquire_request, request.callback);
     int code = hli_acquire_settle(&request->acquire);
 
     if (code == 1) {
@@ -92,7 +94,8 @@ static int lock_check_async(const hl_lock *lock, hl_done_cb done, hl_owner *owne
     return hli_callbacks_want(&lock->name->client->callbacks);
 }
 
-int hl_lock_acquire_async(hl_lock *lock, const hl_acquire_options *options, hl_done_cb done, void *arg)
+int hl_lock_acquire_async(hl_lock *lock, const hl_acquire_options *options, hl_done_cb done,
+                          void *arg)
 {
     hl_acquire_options known;
     int rc = hli_lock_read_options(lock, options, &known, NULL);
@@ -143,7 +146,8 @@ static void release_request_looked(struct hli_wait *wait)
 
 static void release_request_run(struct hli_callback *callback)
 {
-    struct lock_release_request *request = HLI_OF(callback, struct lock_release_request, request.callback);
+    struct lock_release_request *request =
+        HLI_OF(callback, struct lock_release_request, request.callback);
 
     hli_released_count(&request->released);
     if (hli_wait_end(&request->released.wait))
@@ -167,7 +171,8 @@ int hl_lock_release_async(hl_lock *lock, hl_owner *owner, hl_done_cb done, void 
     hli_released_init(&request->released, lock->name, &request->request.err);
     request->released.wait.finished = release_request_finished;
     request->released.wait.looked = release_request_looked;
-    hli_ref_take(&request->request.ref); /* the timer's; it is set first, for the call may be over at once */
+    hli_ref_take(
+        &request->request.ref); /* the timer's; it is set first, for the call may be over at once */
     hli_ref_take(&request->request.ref); /* this call's */
     hli_release_start(lock->name, owner, &request->released.wait);
     if (!hli_wait_look_after(&request->released.wait))

@@ -15,7 +15,7 @@ struct lock_call {
     struct hli_name *name; /* counted */
     struct hli_callback callback;
     hl_lock_info info;
-    hl_done_cb done;       /* of an async call, one of the two */
+    hl_done_cb done; /* of an async call, one of the two */
     hl_inspect_cb inspected;
     void *arg;
 };
@@ -37,14 +37,16 @@ static int inspect_read(struct hli_call *call, const struct hli_reply *reply)
     const struct hli_reply *owner = hli_reply_text_at(reply, 2);
     int64_t locked = 0, count = 0;
 
-    if (!owner || !hli_reply_integer_at(reply, 0, &locked) || !hli_reply_integer_at(reply, 3, &count) ||
+    if (!owner || !hli_reply_integer_at(reply, 0, &locked) ||
+        !hli_reply_integer_at(reply, 3, &count) ||
         !hli_reply_integer_at(reply, 1, &info->lease_left_ms))
         return HL_ESERVER;
     info->locked = locked == 1;
     if (!info->locked)
         info->lease_left_ms = 0;
     info->hold_count = count < 0 || count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
-    info->mine = strncmp(owner->text, call->client->id, HLI_UUID_LENGTH) == 0 && owner->text[HLI_UUID_LENGTH] == ':';
+    info->mine = strncmp(owner->text, call->client->id, HLI_UUID_LENGTH) == 0 &&
+                 owner->text[HLI_UUID_LENGTH] == ':';
     snprintf(info->owner, sizeof(info->owner), "%s", owner->text);
     return HL_OK;
 }
@@ -60,10 +62,11 @@ static int force_read(struct hli_call *call, const struct hli_reply *reply)
 static int lock_call_format(struct lock_call *call, hli_script_id script)
 {
     const struct hli_name *name = call->name;
-    const struct hli_bytes key = { name->bytes, name->length };
-    const struct hli_bytes args[] = { name->channel.name, hli_bytes_of("PUBLISH") };
+    const struct hli_bytes key = {name->bytes, name->length};
+    const struct hli_bytes args[] = {name->channel.name, hli_bytes_of("PUBLISH")};
 
-    return hli_op_script(&call->call.op, script, &key, 1, args, script == HLI_SCRIPT_LOCK_FORCE_RELEASE ? 2 : 0);
+    return hli_op_script(&call->call.op, script, &key, 1, args,
+                         script == HLI_SCRIPT_LOCK_FORCE_RELEASE ? 2 : 0);
 }
 
 /* A repeated inspect is harmless; a repeated force-release could hit the next holder. */
@@ -88,7 +91,8 @@ static struct lock_call *lock_call_new(const hl_lock *lock, hli_script_id script
     return call;
 }
 
-/* A hold of this process may be the one that was deleted: it is told at once, not with its next renewal. */
+/* A hold of this process may be the one that was deleted: it is told at once, not with its next
+ * renewal. */
 static void lock_look_at_hold(struct hli_name *name)
 {
     struct hli_turn turn;
@@ -166,7 +170,8 @@ static void lock_call_run(struct hli_callback *callback)
 
 static void lock_call_finished(struct hli_wait *wait)
 {
-    hli_callbacks_post(&wait->client->callbacks, &lock_call_of(HLI_OF(wait, struct hli_call, wait))->callback);
+    hli_callbacks_post(&wait->client->callbacks,
+                       &lock_call_of(HLI_OF(wait, struct hli_call, wait))->callback);
 }
 
 static int lock_call_start(hl_lock *lock, struct lock_call *call)

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* What an owner can ask about its own hold without any I/O: local knowledge, on the safe side of the server's. */
+/* What an owner can ask about its own hold without any I/O: local knowledge, on the safe side of
+ * the server's. */
 #include "sync/lock.h"
 
 /* The tenure in which the owner has a hold that is valid now, or NULL. With the name's mutex. */

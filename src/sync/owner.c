@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /* Handles of explicit owners. */
+#include "lease/owner.h"
 #include "base/error.h"
 #include "lease/client.h"
-#include "lease/owner.h"
 
 int hl_owner_new(hl_client *client, hl_owner **ret_owner)
 {
