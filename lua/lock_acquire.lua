@@ -9,9 +9,10 @@
 --       {0, pttl_ms, holder, count}   held by another field
 --
 -- Keeps: a key of this lock never lacks an expiry, and no step shortens one. The lease is judged before anything is written,
--- for an error raised after a write leaves the write behind.
-local lease, want = tonumber(ARGV[2]), tonumber(ARGV[3])
-if not lease or lease < 1 or lease > 1e11 or lease % 1 ~= 0 or not want or want < 1 then
+-- for an error raised after a write leaves the write behind: digits only, since PEXPIRE refuses the 1e3 that Lua reads. An
+-- expiry that is refused all the same (by ACL) takes the key back.
+local lease, want = string.find(ARGV[2], '^%d+$') and tonumber(ARGV[2]), tonumber(ARGV[3])
+if not lease or lease < 1 or lease > 1e11 or not want or want < 1 then
   return redis.error_reply('HIRELOCK bad lease time or hold count')
 end
 
@@ -25,7 +26,11 @@ end
 if redis.call('EXISTS', KEYS[1]) == 0 then
   if want > 1 then return {-1} end
   redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
+  if expiry ~= 1 then
+    redis.call('DEL', KEYS[1])
+    return expiry
+  end
   return {1}
 end
 

@@ -14,7 +14,7 @@
 -- last and its refusal is no failure: the key is gone, and waiters poll.
 local count, want = redis.call('HGET', KEYS[1], ARGV[1]), tonumber(ARGV[2])
 if not count then return {0} end
-count = tonumber(count)
+count = tonumber(count) or 0 -- a stranger may have written anything
 
 if want > 0 then
   redis.call('PEXPIRE', KEYS[1], math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])))

@@ -8,11 +8,14 @@
 --                                 -1 when it is gone. An empty reply means that all were renewed as they are.
 --
 -- Keeps: never creates a key, never shortens an expiry (GT does that since Redis 7; before, a look at PTTL), and gives one back
--- to a key that a stranger's PERSIST left without. A hold that rests (count 0) is gone.
+-- to a key that a stranger's PERSIST left without. A hold that rests (count 0) is gone, and so is one whose key or count is
+-- not what we wrote: a stranger's deed on one name stops no other's renewal.
 local differ = {}
 for i, name in ipairs(KEYS) do
   local lease = ARGV[3 * i - 1]
-  local count = tonumber(redis.call('HGET', name, ARGV[3 * i - 2]) or -1)
+  local count = redis.pcall('HGET', name, ARGV[3 * i - 2])
+  if type(count) == 'table' and not string.find(count.err, 'WRONGTYPE', 1, true) then return count end
+  count = type(count) == 'string' and tonumber(count) or -1
   if count > 0 then
     local moved = redis.pcall('PEXPIRE', name, lease, 'GT')
     if moved ~= 1 and redis.call('PTTL', name) < tonumber(lease) then redis.call('PEXPIRE', name, lease) end

@@ -1,0 +1,235 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* The scripts, called raw: bad leases leave nothing behind, and a repeated or late command changes
+ * nothing. */
+
+#include "server_fault.h"
+
+static struct redis_server *server;
+
+static void edges_start(void)
+{
+    server = redis_server_start(NULL);
+}
+
+static void edges_stop(void)
+{
+    redis_server_stop(server);
+}
+
+#define EdgeTest(name) Test(script_edges, name, .init = edges_start, .fini = edges_stop)
+
+static const char *acquire(const char *args)
+{
+    return fault_script(server, HLI_SCRIPT_LOCK_ACQUIRE, "n", args);
+}
+
+static const char *release(const char *args)
+{
+    return fault_script(server, HLI_SCRIPT_LOCK_RELEASE, "n", args);
+}
+
+static const char *renew(const char *args)
+{
+    return fault_script(server, HLI_SCRIPT_LOCK_RENEW, "n", args);
+}
+
+/* redis_str splits the command at spaces, so an empty argument goes another way. */
+static const char *acquire_with(const char *lease, const char *want)
+{
+    const struct hli_script *script = hli_script_get(HLI_SCRIPT_LOCK_ACQUIRE);
+    redis_do(server, "SCRIPT LOAD %b", (const char *)script->text, script->length);
+    return redis_str(server, "EVALSHA %s 1 n u:1 %s %s", script->sha1, lease, want);
+}
+
+EdgeTest(refuse_bad_leases_and_leave_nothing_behind)
+{
+    static const char *const bad[] = {
+        "-1", "0",   "1.5", "100000000001", "1e12", "9223372036854775807", "9223372036854775808",
+        "",   "nan", "inf", "-inf",         "x",    "-9223372036854775808"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        const char *said = acquire_with(bad[i], "1");
+        check_msg(strncmp(said, "HIRELOCK", 8) == 0, "lease \"%s\" is answered %s", bad[i], said);
+        check_int(redis_int(server, "DBSIZE"), 0);
+    }
+}
+
+/* The lease goes to PEXPIRE as it was written, which wants digits only. */
+EdgeTest(refuse_leases_that_lua_reads_and_redis_does_not)
+{
+    static const char *const odd[] = {"1e3", "0x10", " 5", "1000.0"};
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        const char *said = acquire_with(odd[i], "1");
+        check_msg(strcmp(said, "1") != 0, "lease \"%s\" is accepted", odd[i]);
+        check_msg(redis_int(server, "DBSIZE") == 0, "lease \"%s\" left a key, TTL %d", odd[i],
+                  (int)redis_int(server, "PTTL n"));
+    }
+}
+
+EdgeTest(refuse_bad_leases_for_a_field_that_holds)
+{
+    check_str(acquire("u:1 5000 1"), "1");
+    fault_check_has(acquire("u:1 -5 2"), "HIRELOCK");
+    check(strcmp(acquire("u:1 1e4 2"), "1") != 0);
+    check_int(redis_int(server, "HGET n u:1"), 1);
+    check(redis_int(server, "PTTL n") > 0);
+    check(redis_int(server, "PTTL n") <= 5000);
+}
+
+EdgeTest(refuse_bad_counts)
+{
+    static const char *const bad[] = {"0", "-1", "x", ""};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        fault_check_has(acquire_with("1000", bad[i]), "HIRELOCK");
+        check_int(redis_int(server, "DBSIZE"), 0);
+    }
+}
+
+EdgeTest(a_repeated_acquire_keeps_the_count)
+{
+    check_str(acquire("u:1 5000 1"), "1");
+    check_str(acquire("u:1 5000 1"), "1");
+    check_int(redis_int(server, "HGET n u:1"), 1);
+    check_str(acquire("u:1 5000 3"), "1");
+    check_str(acquire("u:1 5000 3"), "1");
+    check_str(acquire("u:1 5000 2"), "1"); /* late: takes no level away */
+    check_int(redis_int(server, "HGET n u:1"), 3);
+}
+
+EdgeTest(an_acquire_never_shortens_a_lease_and_gives_one_back)
+{
+    check_str(acquire("u:1 90000 1"), "1");
+    check_str(acquire("u:1 1000 2"), "1");
+    check(redis_int(server, "PTTL n") > 60000);
+    redis_do(server, "PERSIST n");
+    check_str(acquire("u:1 1000 2"), "1");
+    int64_t left = redis_int(server, "PTTL n");
+    check(left > 0 && left <= 1000);
+}
+
+EdgeTest(a_nested_acquire_whose_outer_hold_is_gone_takes_nothing)
+{
+    check_str(acquire("u:1 5000 2"), "-1");
+    check_int(redis_int(server, "EXISTS n"), 0);
+    check_str(acquire("u:2 5000 1"), "1");
+    check_str(acquire("u:1 5000 2"), "-1");
+    check_str(redis_str(server, "HGETALL n"), "u:2 1");
+}
+
+EdgeTest(a_repeated_nested_release_keeps_the_count)
+{
+    check_str(acquire("u:1 5000 1"), "1");
+    check_str(acquire("u:1 5000 3"), "1");
+    check_str(release("u:1 2 5000 0 c PUBLISH"), "1");
+    check_str(release("u:1 2 5000 0 c PUBLISH"), "1");
+    check_int(redis_int(server, "HGET n u:1"), 2);
+    check_str(release("u:1 1 100 0 c PUBLISH"), "1"); /* a lease of 100 shortens nothing */
+    check(redis_int(server, "PTTL n") > 2000);
+}
+
+EdgeTest(a_late_release_of_an_old_field_is_refused)
+{
+    check_str(acquire("u:1 5000 1"), "1");
+    check_str(release("u:1 0 0 0 c PUBLISH"), "1");
+    check_str(acquire("u:2 5000 1"), "1");
+    check_str(release("u:1 0 0 0 c PUBLISH"), "0");
+    check_str(release("u:1 1 5000 0 c PUBLISH"), "0");
+    check_str(release("u:1 0 0 700 c PUBLISH"), "0");
+    check_str(redis_str(server, "HGETALL n"), "u:2 1");
+    check(redis_int(server, "PTTL n") > 2000);
+}
+
+EdgeTest(a_release_that_lets_the_key_rest_may_be_repeated)
+{
+    check_str(acquire("u:1 5000 1"), "1");
+    check_str(release("u:1 0 0 700 c PUBLISH"), "1");
+    check_str(redis_str(server, "HGETALL n"), "u:1 0");
+    check_str(release("u:1 0 0 600 c PUBLISH"), "1");
+    check_str(redis_str(server, "HGETALL n"), "u:1 0");
+    int64_t left = redis_int(server, "PTTL n");
+    check(left > 0 && left <= 700);
+    check_str(renew("u:1 5000 1"), "1 -1"); /* who has released is not renewed */
+    check(redis_int(server, "PTTL n") <= 700);
+    fault_check_has(acquire("u:2 5000 1"), "u:1 0"); /* nobody else gets in */
+    check(redis_wait_int(server, 0, 5000, "EXISTS n"));
+}
+
+EdgeTest(a_renewal_never_creates_and_never_shortens)
+{
+    check_str(renew("u:1 5000 1"), "1 -1");
+    check_int(redis_int(server, "EXISTS n"), 0);
+    check_str(acquire("u:2 90000 1"), "1");
+    check_str(renew("u:1 5000 1"), "1 -1");
+    check_str(redis_str(server, "HGETALL n"), "u:2 1");
+    check_str(renew("u:2 1000 1"), "");
+    check(redis_int(server, "PTTL n") > 60000);
+    check_str(renew("u:2 95000 7"), "1 1"); /* renewed, and the count that stands is told */
+    check(redis_int(server, "PTTL n") > 90000);
+}
+
+EdgeTest(a_renewal_gives_a_persisted_key_its_lease_back)
+{
+    check_str(acquire("u:1 5000 1"), "1");
+    redis_do(server, "PERSIST n");
+    check_str(renew("u:1 4000 1"), "");
+    int64_t left = redis_int(server, "PTTL n");
+    check(left > 0 && left <= 4000);
+}
+
+EdgeTest(a_hash_with_several_fields_is_busy_for_others_and_released_as_a_whole)
+{
+    redis_do(server, "HSET n a 1 b 2");
+    redis_do(server, "PEXPIRE n 5000");
+    check(strncmp(acquire("u:1 5000 1"), "0 ", 2) == 0);
+    check_str(redis_str(server, "HGETALL n"), "a 1 b 2");
+    redis_do(server, "HSET n u:1 1");
+    check_str(renew("u:1 6000 1"), "");
+    check_str(release("u:1 0 0 0 c PUBLISH"), "1");
+    check_int(redis_int(server, "EXISTS n"), 0);
+}
+
+/* A stranger writes over our field: it is no hold that a renewal confirms, and no script fails. */
+EdgeTest(odd_values_in_a_field_are_survived)
+{
+    static const char *const odd[] = {"x", "", "-3", "0", "nan"};
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        redis_do(server, "DEL n");
+        redis_do(server, "HSET n u:1 %s", odd[i]);
+        redis_do(server, "PEXPIRE n 5000");
+        check_str(renew("u:1 5000 1"), "1 -1");
+        fault_check_has(acquire("u:2 5000 1"), "u:1 ");
+        check_str(release("u:1 1 5000 0 c PUBLISH"), "1");
+        check_str(release("u:1 0 0 300 c PUBLISH"), "1");
+        check_str(release("u:1 0 0 0 c PUBLISH"), "1");
+        check_int(redis_int(server, "EXISTS n"), 0);
+    }
+}
+
+/* Many holds are renewed by one call: what happened to one of them is its own affair. */
+EdgeTest(a_renewal_of_many_goes_on_past_one_that_is_no_lock_any_more)
+{
+    const struct hli_script *script = hli_script_get(HLI_SCRIPT_LOCK_RENEW);
+    redis_do(server, "SCRIPT LOAD %b", (const char *)script->text, script->length);
+    redis_do(server, "HSET a u:1 1");
+    redis_do(server, "SET b stranger");
+    redis_do(server, "HSET c u:3 odd");
+    redis_do(server, "HSET d u:4 1");
+    const char *said = redis_str(
+        server, "EVALSHA %s 4 a b c d u:1 5000 1 u:2 5000 1 u:3 5000 1 u:4 5000 1", script->sha1);
+    check_str(said, "2 -1 3 -1");
+    check(redis_int(server, "PTTL a") > 2000);
+    check(redis_int(server, "PTTL d") > 2000);
+    check_int(redis_int(server, "PTTL b"), -1);
+}
+
+EdgeTest(what_is_no_hash_is_an_error_and_stays_as_it_is)
+{
+    redis_do(server, "SET n stranger");
+    fault_check_has(acquire("u:1 5000 1"), "WRONGTYPE");
+    fault_check_has(release("u:1 0 0 0 c PUBLISH"), "WRONGTYPE");
+    fault_check_has(fault_script(server, HLI_SCRIPT_LOCK_INSPECT, "n", ""), "WRONGTYPE");
+    check_str(renew("u:1 5000 1"), "1 -1");
+    check_str(redis_str(server, "GET n"), "stranger");
+    check_int(redis_int(server, "PTTL n"), -1);
+}
