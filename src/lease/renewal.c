@@ -108,19 +108,21 @@ static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal_it
 }
 
 /* Again at once, and then every request timeout, until the validity ends: one failed renewal is no
- * loss. */
-static void renewal_failed(struct hli_turn *turn, struct hli_tenure *tenure)
+ * loss. One that bounced did not run, and is behind the script's loading now: at once, always. */
+static void renewal_failed(struct hli_turn *turn, struct hli_tenure *tenure, bool has_bounced)
 {
-    int64_t pause_ms =
-        tenure->renew_failures == 0 ? 0 : turn->name->client->settings.request_timeout_ms;
+    bool pauses = !has_bounced && tenure->renew_failures > 0;
 
-    tenure->renew_failures++;
-    tenure->renew_at = hli_after_ms(turn->now, pause_ms);
+    if (!has_bounced)
+        tenure->renew_failures++;
+    tenure->renew_at =
+        hli_after_ms(turn->now, pauses ? turn->name->client->settings.request_timeout_ms : 0);
 }
 
 /* `count` is what stands in Redis, -1 for gone. What is no longer held, or over by the clock, does
  * not come back. */
-static void renewal_apply(const struct hli_renewal_item *item, hli_ns sent_at, const int64_t *count)
+static void renewal_apply(const struct hli_renewal_item *item, hli_ns sent_at, const int64_t *count,
+                          bool has_bounced)
 {
     struct hli_tenure *tenure = item->tenure;
     struct hli_turn turn;
@@ -129,7 +131,7 @@ static void renewal_apply(const struct hli_renewal_item *item, hli_ns sent_at, c
     tenure->is_renewing = false;
     if (tenure->state == HLI_TENURE_OWN && turn.now < hli_hold_validity(tenure)) {
         if (!count)
-            renewal_failed(&turn, tenure);
+            renewal_failed(&turn, tenure, has_bounced);
         else if (*count < 0)
             hli_loss_declare(&turn, tenure, "gone");
         else
@@ -155,7 +157,7 @@ static void renewal_apply_reply(struct hli_renewal *renewal, const struct hli_re
         if (hli_reply_integer_at(reply, next, &position) && position == (int64_t)i + 1 &&
             hli_reply_integer_at(reply, next + 1, &count))
             next += 2;
-        renewal_apply(&renewal->item[i], renewal->op.sent_at, &count);
+        renewal_apply(&renewal->item[i], renewal->op.sent_at, &count, false);
     }
 }
 
@@ -167,7 +169,8 @@ static void renewal_answered(struct hli_op *op, const struct hli_answer *answer)
         renewal_apply_reply(renewal, answer->reply);
     else
         for (size_t i = 0; i < renewal->count; i++)
-            renewal_apply(&renewal->item[i], renewal->op.sent_at, NULL);
+            renewal_apply(&renewal->item[i], renewal->op.sent_at, NULL,
+                          answer->verdict == HLI_BOUNCED);
     if (hli_answer_is(answer, "READONLY"))
         hli_link_distrust(renewal->client->link, "READONLY the server has become a replica");
     renewal->count = 0;

@@ -1,0 +1,36 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* A connection cut after each byte of each request and reply. */
+
+#include "connection_cut.h"
+
+Test(connection_cut_everywhere, acquire_and_release, .timeout = 300)
+{
+    cut_sweep(cut_plain, 1);
+}
+
+Test(connection_cut_everywhere, a_nested_acquire_that_extends, .timeout = 300)
+{
+    cut_sweep(cut_nested, 1);
+}
+
+Test(connection_cut_everywhere, a_renewal, .timeout = 300)
+{
+    cut_sweep(cut_renewed, 1);
+}
+
+Test(connection_cut_everywhere, a_wait_and_its_subscription, .timeout = 300)
+{
+    cut_sweep(cut_waiting, 1);
+}
+
+Test(connection_cut_everywhere, a_greeting, .timeout = 300)
+{
+    cut_sweep(cut_greeting, 1);
+}
+
+Test(connection_cut_everywhere, a_greeting_of_a_lazy_client, .timeout = 300)
+{
+    cut_sweep(cut_greeting_lazily, 1);
+}

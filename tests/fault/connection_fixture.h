@@ -1,0 +1,160 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* A server, a proxy before it, and clients that lose patience early: what the tests of broken
+ * connections begin with. */
+#ifndef HL_TEST_CONNECTION_FIXTURE_H
+#define HL_TEST_CONNECTION_FIXTURE_H
+
+#include <hirelock/hirelock.h>
+#include <pthread.h>
+
+#include "support/proxy.h"
+#include "support/redis_probe.h"
+#include "support/test.h"
+
+enum { CONNECTION_PATIENCE_MS = 150 }; /* the request timeout, before slow_ms() */
+
+struct connection {
+    struct redis_server *server;
+    struct proxy *proxy;
+};
+
+static inline struct connection connection_start(const struct redis_options *options)
+{
+    struct connection c = {.server = redis_server_start(options)};
+    c.proxy = proxy_start_before(c.server);
+    return c;
+}
+
+static inline void connection_stop(struct connection *c)
+{
+    proxy_stop(c->proxy);
+    redis_server_stop(c->server);
+}
+
+/* No poll and no lease ends during a test: what happens was caused by the fault. */
+static inline hl_client_options connection_options(void)
+{
+    hl_client_options options = HL_CLIENT_OPTIONS_INIT;
+    options.connect_timeout_ms = slow_ms(1000);
+    options.request_timeout_ms = slow_ms(CONNECTION_PATIENCE_MS);
+    options.outage_timeout_ms = slow_ms(5000);
+    options.poll_ms = slow_ms(20000);
+    options.watchdog_timeout_ms = slow_ms(20000);
+    options.backoff_min_ms = 5;
+    options.backoff_max_ms = 20;
+    return options;
+}
+
+static inline hl_client *connection_open(const char *url, const hl_client_options *options)
+{
+    hl_client *client = NULL;
+    hl_error err = HL_ERROR_INIT;
+    check_msg(hl_client_open(url, options, &client, &err) == 0, "open: %s", err.text);
+    return client;
+}
+
+static inline hl_lock *connection_lock(hl_client *client, const char *name)
+{
+    hl_lock *lock = NULL;
+    check_int(hl_lock_new(client, name, &lock, NULL), HL_OK);
+    return lock;
+}
+
+/* The code is the one expected; else the test says which it was, and its text. */
+#define expect_code(call, expected)                                                                \
+    do {                                                                                           \
+        hl_error err_ = HL_ERROR_INIT;                                                             \
+        hl_error *err = &err_;                                                                     \
+        int code_ = (call);                                                                        \
+        check_msg(code_ == (expected), "%s: %s, expected %s: %s", #call, hl_err_name(code_),       \
+                  hl_err_name(expected), err_.text);                                               \
+    } while (0)
+
+/* A call in a thread of its own; the code and the text are there after connection_join(). */
+struct connection_call {
+    pthread_t thread;
+    hl_lock *lock;
+    int64_t wait_ms;
+    bool keeps; /* ends with its thread, as a loss; else it is released */
+    int code, release_code;
+    int64_t lasted_ms;
+    hl_error err;
+};
+
+static inline void *connection_call_run(void *arg)
+{
+    struct connection_call *call = arg;
+    int64_t begin_ms = now_ms();
+    call->code = hl_lock_acquire_for(call->lock, call->wait_ms, &call->err);
+    call->lasted_ms = now_ms() - begin_ms;
+    if (call->code == HL_OK && !call->keeps)
+        call->release_code = hl_lock_release(call->lock, &call->err);
+    return NULL;
+}
+
+static inline void connection_call_start(struct connection_call *call, hl_lock *lock,
+                                         int64_t wait_ms)
+{
+    *call = (struct connection_call){.lock = lock, .wait_ms = wait_ms};
+    check_int(pthread_create(&call->thread, NULL, connection_call_run, call), 0);
+}
+
+static inline void connection_join(struct connection_call *call)
+{
+    check_int(pthread_join(call->thread, NULL), 0);
+}
+
+/* Is the key held by exactly one field, and that one of this client's? */
+static inline bool connection_key_is_of(struct redis_server *server, const char *name,
+                                        const hl_client *client)
+{
+    const char *fields = redis_str(server, "HKEYS %s", name);
+    return strncmp(fields, hl_client_id(client), 36) == 0 && strchr(fields, ' ') == NULL;
+}
+
+struct connection_number {
+    hl_client *client;
+    uint64_t (*read)(const hl_stats *stats);
+    uint64_t at_least;
+};
+
+static inline bool connection_number_is_there(void *arg)
+{
+    const struct connection_number *number = arg;
+    hl_stats stats = {.size = sizeof stats};
+    check_int(hl_client_stats(number->client, &stats), HL_OK);
+    return number->read(&stats) >= number->at_least;
+}
+
+static inline uint64_t connection_reconnects(const hl_stats *stats)
+{
+    return stats->reconnects;
+}
+
+static inline uint64_t connection_waiters(const hl_stats *stats)
+{
+    return stats->waiters_now;
+}
+
+static inline uint64_t connection_renewals(const hl_stats *stats)
+{
+    return stats->renewals;
+}
+
+static inline uint64_t connection_count(hl_client *client, uint64_t (*read)(const hl_stats *))
+{
+    hl_stats stats = {.size = sizeof stats};
+    check_int(hl_client_stats(client, &stats), HL_OK);
+    return read(&stats);
+}
+
+static inline bool connection_wait_for(hl_client *client, uint64_t (*read)(const hl_stats *),
+                                       uint64_t at_least, int64_t ms)
+{
+    struct connection_number number = {client, read, at_least};
+    return wait_until(connection_number_is_there, &number, ms);
+}
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* SIGKILL, of a process that holds and of one that waits: nothing of theirs runs any more, and only
+ * the server can end what they began. */
+#include "process_kit.h"
+
+#include <signal.h>
+
+#include "support/process.h"
+#include "support/redis_probe.h"
+
+enum { NAMES = 250, ROUNDS = 4 };
+enum { GO, HELD, WAITING, DONE };
+
+static struct redis_server *server;
+
+static void start(void)
+{
+    server = redis_server_start(NULL);
+}
+
+static void stop(void)
+{
+    redis_server_stop(server);
+}
+
+static int64_t kill_lease_ms(void)
+{
+    return slow_ms(500);
+}
+
+static hl_client *kill_open(void)
+{
+    hl_client_options options = kit_options(kill_lease_ms(), NULL);
+    return kit_open(redis_server_url(server), &options);
+}
+
+static void hold_all_until_killed(struct process *self, void *arg)
+{
+    const int *round = arg;
+    char prefix[16];
+    check(process_await(self, GO, 1, 60000));
+    hl_client *client = kill_open();
+    snprintf(prefix, sizeof prefix, "round%d", *round);
+    for (int i = 0; i < NAMES; i++)
+        kit_expect(hl_lock_acquire(kit_lock_number(client, prefix, i), &err), HL_OK);
+    process_tell(self, HELD);
+    process_await(self, DONE, 1, 60000);
+}
+
+struct grant {
+    hl_lock *lock;
+    hl_owner *owner;
+    _Atomic int64_t at_ms; /* 0: not yet */
+    atomic_int code;
+};
+
+static void grant_note(int code, const hl_error *err, void *arg)
+{
+    struct grant *grant = arg;
+    (void)err;
+    atomic_store(&grant->code, code);
+    atomic_store(&grant->at_ms, now_ms());
+}
+
+static void grants_ask(hl_client *client, struct grant *grant, const char *prefix)
+{
+    for (int i = 0; i < NAMES; i++) {
+        hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+        grant[i] = (struct grant){.lock = kit_lock_number(client, prefix, i)};
+        check_int(hl_owner_new(client, &grant[i].owner), HL_OK);
+        options.wait_ms = HL_WAIT_FOREVER;
+        options.owner = grant[i].owner;
+        check_int(hl_lock_acquire_async(grant[i].lock, &options, grant_note, &grant[i]), HL_OK);
+    }
+}
+
+/* All waiters are subscribed once every name has its channel. */
+static const char count_channels[] = "return #redis.call('PUBSUB', 'CHANNELS', '*')";
+
+struct bounds {
+    int64_t not_before_ms, not_after_ms;
+};
+
+/* When a dead holder's lease ends, and the poll (with its jitter) after that. */
+static void bounds_read(struct bounds *bounds, const char *prefix)
+{
+    const int64_t poll_ms = 260;
+    for (int i = 0; i < NAMES; i++) {
+        int64_t before = now_ms();
+        int64_t pttl = redis_int(server, "PTTL %s:%d", prefix, i);
+        check(pttl > 0);
+        bounds[i] = (struct bounds){before + pttl - 1, now_ms() + pttl + 1 + poll_ms};
+    }
+}
+
+static void grants_check(struct grant *grant, const struct bounds *bounds)
+{
+    struct deadline deadline = deadline_in(10000);
+    for (int i = 0; i < NAMES; i++) {
+        while (atomic_load(&grant[i].at_ms) == 0 && !deadline_is_over(deadline))
+            deadline_nap();
+        check_int(atomic_load(&grant[i].code), HL_OK);
+        int64_t at = atomic_load(&grant[i].at_ms);
+        check_msg(at >= bounds[i].not_before_ms, "granted %d ms before the dead one's lease ended",
+                  (int)(bounds[i].not_before_ms - at));
+        check_msg(at <= bounds[i].not_after_ms + slow_ms(300), "granted %d ms after the poll",
+                  (int)(at - bounds[i].not_after_ms));
+    }
+}
+
+static void kill_one_round(hl_client *client, struct process *holder, int round)
+{
+    static struct grant grant[ROUNDS][NAMES];
+    struct bounds bounds[NAMES];
+    char prefix[16];
+    snprintf(prefix, sizeof prefix, "round%d", round);
+    process_tell(holder, GO);
+    check(process_await(holder, HELD, 1, 20000));
+    grants_ask(client, grant[round], prefix);
+    check(redis_wait_int(server, NAMES, 5000, "EVAL %s 0", count_channels));
+    process_kill(holder);
+    bounds_read(bounds, prefix);
+    grants_check(grant[round], bounds);
+}
+
+Test(process_kill, a_killed_holder_is_followed_within_its_lease_and_a_poll, .init = start,
+     .fini = stop)
+{
+    struct process *holder[ROUNDS];
+    int number[ROUNDS];
+    for (int i = 0; i < ROUNDS; i++) {
+        number[i] = i;
+        holder[i] = process_start(hold_all_until_killed, &number[i]);
+    }
+    hl_client *client = kill_open();
+    for (int i = 0; i < ROUNDS; i++) {
+        kill_one_round(client, holder[i], i);
+        check_int(process_finish(holder[i], 0), -SIGKILL);
+    }
+    check_int(kit_stats(client).losses, 0);
+    check_int(hl_client_close(client), HL_OK);
+}
+
+static void hold_one_until_told(struct process *self, void *arg)
+{
+    (void)arg;
+    hl_client *client = kill_open();
+    hl_lock *lock = kit_lock(client, "one");
+    kit_expect(hl_lock_acquire(lock, &err), HL_OK);
+    process_tell(self, HELD);
+    check(process_await(self, GO, 1, 60000));
+    kit_expect(hl_lock_release(lock, &err), HL_OK);
+    hl_lock_free(lock);
+    check_int(hl_client_close(client), HL_OK);
+}
+
+static void wait_for_one(struct process *self, void *arg)
+{
+    (void)arg;
+    check(process_await(self, GO, 1, 60000));
+    hl_client *client = kill_open();
+    hl_lock *lock = kit_lock(client, "one");
+    process_tell(self, WAITING);
+    kit_expect(hl_lock_acquire(lock, &err), HL_OK);
+    process_tell(self, DONE);
+    kit_expect(hl_lock_release(lock, &err), HL_OK);
+    hl_lock_free(lock);
+    check_int(hl_client_close(client), HL_OK);
+}
+
+Test(process_kill, a_killed_waiter_leaves_nothing_and_disturbs_nobody, .init = start, .fini = stop)
+{
+    static const char channel[] = "redisson_lock__channel:{one}";
+    enum { WAITERS = 3, KILLED = 2 };
+    struct process *waiter[WAITERS];
+    struct process *holder = process_start(hold_one_until_told, NULL);
+    for (int i = 0; i < WAITERS; i++)
+        waiter[i] = process_start(wait_for_one, NULL);
+    check(process_await(holder, HELD, 1, 20000));
+    for (int i = 0; i < WAITERS; i++)
+        process_tell(waiter[i], GO);
+    check(redis_wait_subscribers(server, channel, WAITERS, 20000));
+
+    for (int i = 0; i < KILLED; i++)
+        process_kill(waiter[i]);
+    check(redis_wait_subscribers(server, channel, WAITERS - KILLED, 5000));
+    check(redis_wait_clients(server, REDIS_NORMAL, 2, 5000)); /* the holder and who waits */
+    check(redis_wait_clients(server, REDIS_PUBSUB, 2, 5000));
+    check_int(redis_int(server, "HLEN one"), 1);
+
+    process_tell(holder, GO);
+    check(process_await(waiter[KILLED], DONE, 1, 5000));
+    check_int(process_finish(waiter[KILLED], 10000), 0);
+    check_int(process_finish(holder, 10000), 0);
+    check(redis_wait_subscribers(server, channel, 0, 5000));
+    check(redis_wait_clients(server, REDIS_NORMAL, 0, 5000));
+    check(redis_wait_clients(server, REDIS_PUBSUB, 0, 5000));
+    check_str(redis_str(server, "KEYS *"), "");
+    for (int i = 0; i < KILLED; i++)
+        check_int(process_finish(waiter[i], 0), -SIGKILL);
+}
