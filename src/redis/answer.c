@@ -54,6 +54,7 @@ static void answer_sort(struct hli_answer *answer)
     answer->verdict = HLI_REFUSED;
     answer->code = HL_ESERVER;
     if (strstr(answer->text, "can't run this command") ||
+        strstr(answer->text, "ACL failure in script") ||
         strstr(answer->text, "can't access at least one of the keys") ||
         strstr(answer->text, "NOPERM") || strstr(answer->text, "No permissions")) {
         answer->verdict = HLI_FAILED;

@@ -107,6 +107,16 @@ static int url_database(struct url_part part, struct hli_url *url, hl_error *err
     return 0;
 }
 
+/* Printable, and none of the marks that end a host: a password whose @ is not encoded would else
+ * become part of the host, and be shown with it. */
+static bool url_is_host(const char *text)
+{
+    for (; *text; text++)
+        if (*text <= ' ' || *text > '~' || strchr("/?#@[]", *text))
+            return false;
+    return true;
+}
+
 /* host, host:port, [v6], [v6]:port */
 static int url_host(struct url_part rest, struct hli_url *url, hl_error *err)
 {
@@ -129,6 +139,8 @@ static int url_host(struct url_part rest, struct hli_url *url, hl_error *err)
         return hli_fail(err, HL_EINVAL, "URL: the port is not a number from 1 to 65535");
     url->port = (uint16_t)number;
     int rc = url_decode(host, &url->host);
+    if (rc == 0 && !url_is_host(url->host))
+        return hli_fail(err, HL_EINVAL, "URL: the host holds a character that no host has");
     return rc == 0 ? 0 : hli_fail(err, rc, "URL: the host is not percent-encoded properly");
 }
 

@@ -1,0 +1,125 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Error replies, sorted: by their first word, and by what lies within when a script failed. */
+
+#include "redis/answer.h"
+
+#include "support/test.h"
+
+#include <string.h>
+
+static struct hli_answer answer_of(const char *text)
+{
+    struct hli_reply *reply = calloc(1, sizeof *reply + strlen(text));
+    check(reply != NULL);
+    reply->kind = HLI_REPLY_ERROR;
+    reply->length = strlen(text);
+    memcpy(reply->text, text, reply->length);
+    return hli_answer_from(reply); /* which lives as long as the test */
+}
+
+static const struct sorted {
+    const char *text;
+    enum hli_verdict verdict;
+    int code;
+} sorted[] = {
+    {"NOSCRIPT No matching script. Please use EVAL.", HLI_BOUNCED, HL_ESERVER},
+    {"LOADING Redis is loading the dataset in memory", HLI_REFUSED, HL_ESERVER},
+    {"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+     HLI_REFUSED, HL_ESERVER},
+    {"READONLY You can't write against a read only replica.", HLI_REFUSED, HL_ESERVER},
+    {"OOM command not allowed when used memory > 'maxmemory'.", HLI_REFUSED, HL_ESERVER},
+    {"NOREPLICAS Not enough good replicas to write.", HLI_REFUSED, HL_ESERVER},
+    {"MISCONF Redis is configured to save RDB snapshots", HLI_REFUSED, HL_ESERVER},
+    {"MASTERDOWN Link with MASTER is down", HLI_REFUSED, HL_ESERVER},
+    {"CLUSTERDOWN Hash slot not served", HLI_REFUSED, HL_ESERVER},
+    {"TRYAGAIN Multiple keys request during rehashing of slot", HLI_REFUSED, HL_ESERVER},
+    {"UNKILLABLE Sorry the script already executed write commands", HLI_REFUSED, HL_ESERVER},
+    {"ERR max number of clients reached", HLI_REFUSED, HL_ESERVER},
+    {"ERR Error running script: Script killed by user with SCRIPT KILL...", HLI_REFUSED,
+     HL_ESERVER},
+    {"SOMETHING that nobody has heard of", HLI_REFUSED, HL_ESERVER},
+    {"", HLI_REFUSED, HL_ESERVER},
+    {"CROSSSLOT Keys in request don't hash to the same slot", HLI_FAILED, HL_ESERVER},
+    {"WRONGTYPE Operation against a key holding the wrong kind of value", HLI_FAILED, HL_ESERVER},
+    {"NOPROTO unsupported protocol version", HLI_FAILED, HL_ESERVER},
+    {"ERR unknown command 'EVALSHA', with args beginning with: ", HLI_FAILED, HL_ESERVER},
+    {"HIRELOCK bad lease time or hold count", HLI_FAILED, HL_EINVAL},
+    {"NOAUTH Authentication required.", HLI_FAILED, HL_EDENIED},
+    {"WRONGPASS invalid username-password pair or user is disabled.", HLI_FAILED, HL_EDENIED},
+    {"NOPERM User u has no permissions to run the 'evalsha' command", HLI_FAILED, HL_EDENIED},
+    {"DENIED Redis is running in protected mode", HLI_FAILED, HL_EDENIED},
+};
+
+Test(answer, sorts_errors_by_their_first_word)
+{
+    for (size_t i = 0; i < sizeof sorted / sizeof sorted[0]; i++) {
+        struct hli_answer answer = answer_of(sorted[i].text);
+        check_msg(answer.verdict == sorted[i].verdict, "%s: %d", sorted[i].text, answer.verdict);
+        check_msg(answer.code == sorted[i].code, "%s: %s", sorted[i].text,
+                  hl_err_name(answer.code));
+        check_str(answer.text, sorted[i].text);
+        check(answer.reply == NULL);
+    }
+}
+
+/* As redis-server 6, 7.0 and 8 put it when a command inside a script fails. */
+static const struct sorted inner[] = {
+    {"ERR Error running script (call to f_7d4a): @user_script:21: WRONGTYPE Operation against a "
+     "key holding the wrong kind of value",
+     HLI_FAILED, HL_ESERVER},
+    {"WRONGTYPE Operation against a key holding the wrong kind of value script: 7d4a, on "
+     "@user_script:21.",
+     HLI_FAILED, HL_ESERVER},
+    {"ERR Error running script (call to f_7d4a): @user_script:3: @user_script: 3: -OOM command "
+     "not allowed when used memory > 'maxmemory'.",
+     HLI_REFUSED, HL_ESERVER},
+    {"OOM command not allowed when used memory > 'maxmemory'. script: 7d4a, on @user_script:3.",
+     HLI_REFUSED, HL_ESERVER},
+    {"ERR Error running script (call to f_7d4a): @user_script:21: -NOPERM this user has no "
+     "permissions to access one of the keys used as arguments",
+     HLI_FAILED, HL_EDENIED},
+    {"ERR The user executing the script can't run this command or subcommand script: 7d4a, on "
+     "@user_script:21.",
+     HLI_FAILED, HL_EDENIED},
+    {"ERR The user executing the script can't access at least one of the keys mentioned in the "
+     "command arguments script: 7d4a, on @user_script:21.",
+     HLI_FAILED, HL_EDENIED},
+    {"ERR ACL failure in script: User u has no permissions to run the 'hget' command script: "
+     "7d4a, on @user_script:21.",
+     HLI_FAILED, HL_EDENIED},
+    {"ERR ACL failure in script: No permissions to access a key script: 7d4a, on @user_script:1.",
+     HLI_FAILED, HL_EDENIED},
+    {"ERR Error running script: user_script:3: -READONLY You can't write against a read only "
+     "replica.",
+     HLI_REFUSED, HL_ESERVER},
+    {"ERR Write commands are not allowed from read-only scripts. script: 7d4a, on @user_script:3.",
+     HLI_REFUSED, HL_ESERVER},
+};
+
+Test(answer, finds_the_inner_error_of_a_script_in_every_servers_wording)
+{
+    for (size_t i = 0; i < sizeof inner / sizeof inner[0]; i++) {
+        struct hli_answer answer = answer_of(inner[i].text);
+        check_msg(answer.verdict == inner[i].verdict, "%s: %d", inner[i].text, answer.verdict);
+        check_msg(answer.code == inner[i].code, "%s: %s", inner[i].text, hl_err_name(answer.code));
+    }
+}
+
+Test(answer, takes_only_whole_words)
+{
+    check_int(answer_of("BUSYGROUP Consumer Group name already exists").verdict, HLI_REFUSED);
+    check_int(answer_of("NOSCRIPTS").verdict, HLI_REFUSED);
+    struct hli_answer busy = answer_of("BUSY"), group = answer_of("BUSYGROUP x");
+    check(hli_answer_is(&busy, "BUSY") && !hli_answer_is(&group, "BUSY"));
+}
+
+Test(answer, is_the_reply_when_it_is_no_error)
+{
+    const struct hli_reply reply = {.kind = HLI_REPLY_INTEGER, .integer = 1};
+    struct hli_answer answer = hli_answer_from(&reply);
+    check_int(answer.verdict, HLI_REPLIED);
+    check(answer.reply == &reply && answer.code == HL_OK);
+    check(!hli_answer_is(&answer, "OOM"));
+}
