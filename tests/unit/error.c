@@ -1,0 +1,96 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Result codes in words, and the sentence that goes with them. */
+
+#include "base/error.h"
+
+#include "support/test.h"
+
+#include <string.h>
+
+enum class { OUTCOME, FAULT };
+
+static const struct code {
+    int code, value;
+    const char *name, *text;
+    enum class class;
+} codes[] = {
+#define X(name, value, text, class) {HL_##name, value, "HL_" #name, text, class},
+    HL_ERROR_MAP(X)
+#undef X
+};
+enum { CODES = sizeof codes / sizeof codes[0] };
+
+Test(error, has_a_name_and_a_text_and_a_class_for_every_code)
+{
+    for (int i = 0; i < CODES; i++) {
+        check_int(codes[i].code, codes[i].value);
+        check(codes[i].code < 0);
+        check_str(hl_err_name(codes[i].code), codes[i].name);
+        check_str(hl_err_text(codes[i].code), codes[i].text);
+        check_int(hl_err_is_outcome(codes[i].code), codes[i].class == OUTCOME);
+        for (int j = 0; j < i; j++)
+            check(codes[i].code != codes[j].code);
+    }
+}
+
+Test(error, knows_success_and_what_it_does_not_know)
+{
+    check_str(hl_err_name(HL_OK), "HL_OK");
+    check_str(hl_err_text(HL_OK), "success");
+    check(!hl_err_is_outcome(HL_OK) && !hl_err_is_retriable(HL_OK));
+    check_str(hl_err_name(-1000), "HL_E?");
+    check_str(hl_err_text(17), "unknown code");
+    check(!hl_err_is_outcome(-1000) && !hl_err_is_retriable(-1000));
+}
+
+Test(error, says_which_calls_may_succeed_later)
+{
+    static const int retriable[] = {HL_EBUSY,  HL_ETIMEDOUT, HL_EUNKNOWN,
+                                    HL_ENOMEM, HL_ECONN,     HL_ESERVER};
+    int count = 0;
+    for (int i = 0; i < CODES; i++)
+        count += hl_err_is_retriable(codes[i].code);
+    check_int(count, sizeof retriable / sizeof retriable[0]);
+    for (size_t i = 0; i < sizeof retriable / sizeof retriable[0]; i++)
+        check(hl_err_is_retriable(retriable[i]));
+}
+
+Test(error, fills_what_it_is_given_and_returns_the_code)
+{
+    hl_error err = HL_ERROR_INIT;
+    check_int(hli_fail(NULL, HL_EBUSY, "nobody reads this"), HL_EBUSY);
+    check_int(hli_fail(&err, HL_ECONN, "port %d", 6379), HL_ECONN);
+    check_int(err.code, HL_ECONN);
+    check_str(err.text, "port 6379");
+    hli_error_wrap(&err, "acquire '%s'", "stock");
+    check_int(err.code, HL_ECONN);
+    check_str(err.text, "acquire 'stock': port 6379");
+    hli_error_wrap(NULL, "nothing");
+}
+
+Test(error, cuts_what_is_too_long)
+{
+    hl_error err = HL_ERROR_INIT;
+    char long_text[1000];
+    memset(long_text, 'x', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = '\0';
+    hli_fail(&err, HL_EINVAL, "%s", long_text);
+    check_int(strlen(err.text), sizeof err.text - 1);
+    hli_error_wrap(&err, "%s", long_text);
+    check_int(strlen(err.text), sizeof err.text - 1);
+    hli_fail(&err, HL_EINVAL, "short");
+    hli_error_wrap(&err, "%s", long_text);
+    check_int(strlen(err.text), sizeof err.text - 1);
+}
+
+Test(error, shows_bytes_as_printable_text)
+{
+    char text[16];
+    check_str(hli_error_escape(text, sizeof text, "a'b", 3), "a\\x27b");
+    check_str(hli_error_escape(text, sizeof text, "\0\n\\", 3), "\\x00\\x0a\\x5c");
+    check_str(hli_error_escape(text, sizeof text, "\xff", 1), "\\xff");
+    check_str(hli_error_escape(text, sizeof text, "", 0), "");
+    check_str(hli_error_escape(text, sizeof text, "0123456789abcdefgh", 18), "0123456789ab");
+}

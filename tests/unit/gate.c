@@ -1,0 +1,122 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* The gate, threads of the library, and waits by our clock. */
+
+#include "base/thread.h"
+
+#include "support/test.h"
+
+#include <signal.h>
+#include <string.h>
+
+static void *open_gate(void *gate)
+{
+    hli_gate_open(gate);
+    return NULL;
+}
+
+static void *poke_gate(void *gate)
+{
+    hli_gate_poke(gate);
+    return NULL;
+}
+
+Test(gate, stays_open)
+{
+    struct hli_gate gate = {0};
+    check(!hli_gate_is_open(&gate));
+    hli_gate_open(&gate);
+    check(hli_gate_is_open(&gate));
+    check_int(hli_gate_wait(&gate, HLI_NEVER), HLI_GATE_OPEN);
+    check_int(hli_gate_wait(&gate, 0), HLI_GATE_OPEN);
+}
+
+Test(gate, is_shut_when_the_deadline_is_over)
+{
+    struct hli_gate gate = {0};
+    hli_ns before = hli_now();
+    check_int(hli_gate_wait(&gate, 0), HLI_GATE_SHUT);
+    check_int(hli_gate_wait(&gate, before + HLI_MS(10)), HLI_GATE_SHUT);
+    check(hli_now() >= before + HLI_MS(10));
+}
+
+Test(gate, uses_up_a_poke)
+{
+    struct hli_gate gate = {0};
+    hli_gate_poke(&gate);
+    hli_gate_poke(&gate);
+    check(!hli_gate_is_open(&gate));
+    check_int(hli_gate_wait(&gate, HLI_NEVER), HLI_GATE_POKED);
+    check_int(hli_gate_wait(&gate, 0), HLI_GATE_SHUT);
+}
+
+Test(gate, is_not_shut_again_by_a_poke)
+{
+    struct hli_gate gate = {0};
+    hli_gate_open(&gate);
+    hli_gate_poke(&gate);
+    check_int(hli_gate_wait(&gate, HLI_NEVER), HLI_GATE_OPEN);
+}
+
+Test(gate, wakes_a_waiter_every_time)
+{
+    for (int i = 0; i < 500; i++) {
+        struct hli_gate opened = {0}, poked = {0};
+        pthread_t thread[2];
+        check_int(pthread_create(&thread[0], NULL, open_gate, &opened), 0);
+        check_int(pthread_create(&thread[1], NULL, poke_gate, &poked), 0);
+        check_int(hli_gate_wait(&opened, HLI_NEVER), HLI_GATE_OPEN);
+        check_int(hli_gate_wait(&poked, HLI_NEVER), HLI_GATE_POKED);
+        pthread_join(thread[0], NULL);
+        pthread_join(thread[1], NULL);
+    }
+}
+
+static void *look_at_myself(void *name)
+{
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    check(sigismember(&mask, SIGTERM) && sigismember(&mask, SIGUSR1));
+    pthread_getname_np(pthread_self(), name, 16);
+    return NULL;
+}
+
+Test(thread, has_a_name_and_no_signals)
+{
+    char name[16] = "";
+    pthread_t thread;
+    sigset_t before, after;
+    pthread_sigmask(SIG_SETMASK, NULL, &before);
+    struct hli_gate named = {0};
+    (void)named;
+    check_int(hli_thread_start(&thread, "hirelock-test", look_at_myself, name), 0);
+    pthread_join(thread, NULL);
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    check_int(sigismember(&after, SIGTERM), sigismember(&before, SIGTERM));
+}
+
+Test(thread, waits_for_a_condition_until_the_deadline)
+{
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t cond;
+    hli_ns deadline = hli_now() + HLI_MS(10);
+    hli_cond_init(&cond);
+    pthread_mutex_lock(&mutex);
+    while (hli_now() < deadline)
+        hli_cond_wait_until(&cond, &mutex, deadline);
+    hli_cond_wait_until(&cond, &mutex, deadline - HLI_MS(5000));
+    pthread_mutex_unlock(&mutex);
+    check(hli_now() < deadline + HLI_MS(slow_ms(2000)));
+    pthread_cond_destroy(&cond);
+}
+
+Test(thread, is_cancelable_again_after_a_public_call)
+{
+    int before, state = hli_cancelability_off();
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    check_int(before, PTHREAD_CANCEL_DISABLE);
+    hli_cancelability_restore(state);
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &before);
+    check_int(before, PTHREAD_CANCEL_ENABLE);
+}
