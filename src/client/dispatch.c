@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /* Callbacks in the user's own loop. */
+#include "base/thread.h"
 #include "lease/client.h"
 
 int hl_client_fd(const hl_client *client)
@@ -22,5 +23,8 @@ int hl_client_dispatch(hl_client *client)
         return HL_EINVAL;
     if (hli_callbacks_are_running_here(&client->callbacks))
         return HL_EDEADLK;
-    return hli_callbacks_dispatch(&client->callbacks);
+    int cancelability = hli_cancelability_off(); /* the callbacks behind this one would be lost */
+    int ran = hli_callbacks_dispatch(&client->callbacks);
+    hli_cancelability_restore(cancelability);
+    return ran;
 }

@@ -106,8 +106,8 @@ static int client_await_server(hl_client *client, hl_error *err)
     return problem.code == HL_OK ? 0 : hli_fail(err, problem.code, "%s", problem.text);
 }
 
-int hl_client_open(const char *url, const hl_client_options *options, hl_client **ret_client,
-                   hl_error *err)
+static int client_open(const char *url, const hl_client_options *options, hl_client **ret_client,
+                       hl_error *err)
 {
     struct hli_settings settings;
     struct hli_link_settings link;
@@ -137,6 +137,16 @@ int hl_client_open(const char *url, const hl_client_options *options, hl_client 
     }
     *ret_client = client;
     return 0;
+}
+
+int hl_client_open(const char *url, const hl_client_options *options, hl_client **ret_client,
+                   hl_error *err)
+{
+    int cancelability = hli_cancelability_off();
+    int rc = client_open(url, options, ret_client, err);
+
+    hli_cancelability_restore(cancelability);
+    return rc;
 }
 
 const char *hl_client_id(const hl_client *client)

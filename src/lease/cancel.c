@@ -20,8 +20,10 @@ void hl_cancel_fire(hl_cancel *cancel)
 {
     if (!cancel)
         return;
+    int cancelability = hli_cancelability_off(); /* ringing writes */
     atomic_store(&cancel->is_fired, true);
     hli_bell_ring_all();
+    hli_cancelability_restore(cancelability);
 }
 
 void hl_cancel_free(hl_cancel *cancel)

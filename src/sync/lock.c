@@ -85,9 +85,11 @@ void hl_lock_free(hl_lock *lock)
 {
     if (!lock)
         return;
+    int cancelability = hli_cancelability_off(); /* the last one frees a closed client */
     if (hli_client_check(lock->name->client) != HL_EFORKED)
         hli_name_unref(lock->name);
     free(lock);
+    hli_cancelability_restore(cancelability);
 }
 
 const char *hl_lock_name(const hl_lock *lock, size_t *ret_length)

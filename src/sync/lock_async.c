@@ -94,8 +94,8 @@ static int lock_check_async(const hl_lock *lock, hl_done_cb done, hl_owner *owne
     return hli_callbacks_want(&lock->name->client->callbacks);
 }
 
-int hl_lock_acquire_async(hl_lock *lock, const hl_acquire_options *options, hl_done_cb done,
-                          void *arg)
+static int acquire_request_start(hl_lock *lock, const hl_acquire_options *options, hl_done_cb done,
+                                 void *arg)
 {
     hl_acquire_options known;
     int rc = hli_lock_read_options(lock, options, &known, NULL);
@@ -119,6 +119,16 @@ int hl_lock_acquire_async(hl_lock *lock, const hl_acquire_options *options, hl_d
     acquire_request_look_after(request);
     acquire_request_unref(request);
     return 0;
+}
+
+int hl_lock_acquire_async(hl_lock *lock, const hl_acquire_options *options, hl_done_cb done,
+                          void *arg)
+{
+    int cancelability = hli_cancelability_off();
+    int rc = acquire_request_start(lock, options, done, arg);
+
+    hli_cancelability_restore(cancelability);
+    return rc;
 }
 
 static void release_request_unref(struct lock_release_request *request)
@@ -156,7 +166,7 @@ static void release_request_run(struct hli_callback *callback)
     release_request_unref(request); /* the completion's */
 }
 
-int hl_lock_release_async(hl_lock *lock, hl_owner *owner, hl_done_cb done, void *arg)
+static int release_request_start(hl_lock *lock, hl_owner *owner, hl_done_cb done, void *arg)
 {
     int rc = lock_check_async(lock, done, owner);
 
@@ -179,4 +189,13 @@ int hl_lock_release_async(hl_lock *lock, hl_owner *owner, hl_done_cb done, void 
         release_request_unref(request);
     release_request_unref(request);
     return 0;
+}
+
+int hl_lock_release_async(hl_lock *lock, hl_owner *owner, hl_done_cb done, void *arg)
+{
+    int cancelability = hli_cancelability_off();
+    int rc = release_request_start(lock, owner, done, arg);
+
+    hli_cancelability_restore(cancelability);
+    return rc;
 }

@@ -186,10 +186,12 @@ static int lock_call_start(hl_lock *lock, struct lock_call *call)
     call->call.wait.finished = lock_call_finished;
     hli_call_ref(&call->call); /* the timer's */
     hli_call_ref(&call->call); /* this call's */
+    int cancelability = hli_cancelability_off();
     hli_call_start(&call->call);
     if (!hli_wait_look_after(&call->call.wait))
         hli_call_unref(&call->call);
     hli_call_unref(&call->call);
+    hli_cancelability_restore(cancelability);
     return 0;
 }
 

@@ -24,8 +24,10 @@ void hl_owner_free(hl_owner *owner)
     if (!owner)
         return;
     hl_client *client = owner->client;
+    int cancelability = hli_cancelability_off(); /* the last one frees a closed client */
     bool is_forked = hli_client_check(client) == HL_EFORKED;
     hli_owner_unref(owner);
     if (!is_forked)
         hli_client_unref(client);
+    hli_cancelability_restore(cancelability);
 }

@@ -1,0 +1,297 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Threads that end, hang, or are cancelled while they hold or wait, and callbacks that do not come
+ * back. */
+#include "process_kit.h"
+
+#include <errno.h>
+#include <semaphore.h>
+
+#include "support/aof.h"
+#include "support/census.h"
+#include "support/redis_probe.h"
+
+static struct redis_server *server;
+static struct kit_events events;
+
+static void start(void)
+{
+    server = redis_server_start(&(struct redis_options){.appendonly = true});
+}
+
+static void stop(void)
+{
+    redis_server_stop(server);
+}
+
+static hl_client *thread_open(int64_t watchdog_ms, unsigned flags)
+{
+    hl_client_options options = kit_options(watchdog_ms, &events);
+    options.flags = flags;
+    return kit_open(redis_server_url(server), &options);
+}
+
+static void *acquire_and_leave(void *lock)
+{
+    kit_expect(hl_lock_acquire(lock, &err), HL_OK);
+    return NULL;
+}
+
+struct waiter {
+    hl_lock *lock;
+    _Atomic int64_t at_ms;
+};
+
+static void *acquire_then_release(void *arg)
+{
+    struct waiter *waiter = arg;
+    kit_expect(hl_lock_acquire_for(waiter->lock, slow_ms(10000), &err), HL_OK);
+    atomic_store(&waiter->at_ms, now_ms());
+    kit_expect(hl_lock_release(waiter->lock, &err), HL_OK);
+    return NULL;
+}
+
+Test(process_thread, a_thread_that_ends_holding_is_not_renewed_any_more, .init = start,
+     .fini = stop)
+{
+    hl_client *client = thread_open(slow_ms(600), 0);
+    hl_client *other = kit_open(redis_server_url(server), NULL);
+    struct waiter waiter[2] = {{.lock = kit_lock(client, "left")},
+                               {.lock = kit_lock(other, "left")}};
+    hl_lock *lock = kit_lock(client, "left");
+    pthread_t thread = kit_thread(acquire_and_leave, lock);
+    pthread_join(thread, NULL);
+    check(kit_await_told(&events, HL_EVENT_LOST, 1, 2000));
+    check_str(atomic_load(&events.lost_reason), "thread exit");
+    size_t renewals = aof_count(server, "PEXPIREAT left");
+    int64_t free_by = now_ms() + redis_int(server, "PTTL left") + 1300;
+
+    pthread_t next[2];
+    for (int i = 0; i < 2; i++)
+        next[i] = kit_thread(acquire_then_release, &waiter[i]);
+    while (kit_stats(client).waiters_now == 0 && atomic_load(&waiter[0].at_ms) == 0)
+        deadline_nap();
+    check(redis_int(server, "PTTL left") > 0); /* not released at once: its work is half done */
+    check_int(aof_count(server, "PEXPIREAT left"), renewals);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(next[i], NULL);
+        check(atomic_load(&waiter[i].at_ms) < free_by + slow_ms(300));
+        hl_lock_free(waiter[i].lock);
+    }
+    check_int(kit_told(&events, HL_EVENT_LOST), 1);
+    check_int(kit_stats(client).holds_now, 0);
+    hl_lock_free(lock);
+    check_int(hl_client_close(client), HL_OK);
+    check_int(hl_client_close(other), HL_OK);
+}
+
+Test(process_thread, a_thread_that_ends_holding_releases_if_the_client_says_so, .init = start,
+     .fini = stop)
+{
+    hl_client *client = thread_open(30000, HL_CLIENT_RELEASE_ON_THREAD_EXIT);
+    hl_lock *lock = kit_lock(client, "left");
+    pthread_join(kit_thread(acquire_and_leave, lock), NULL);
+    kit_expect(hl_lock_acquire_for(lock, slow_ms(5000), &err), HL_OK);
+    kit_expect(hl_lock_release(lock, &err), HL_OK);
+    check_int(kit_told(&events, HL_EVENT_LOST), 0);
+    hl_lock_free(lock);
+    check_int(hl_client_close(client), HL_OK);
+}
+
+/* The thread hangs in its work: it makes no call, and the watchdog would renew for ever. */
+Test(process_thread, a_thread_that_hangs_is_held_by_its_leash, .init = start, .fini = stop)
+{
+    const int64_t lease_ms = slow_ms(300), leash_ms = slow_ms(700);
+    hl_client *client = thread_open(lease_ms, 0);
+    hl_lock *lock = kit_lock(client, "leashed");
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    options.max_hold_ms = leash_ms;
+    int64_t before = now_ms();
+    kit_expect(hl_lock_acquire_with(lock, &options, &err), HL_OK);
+    check(kit_await_told(&events, HL_EVENT_LOST, 1, 5000));
+    int64_t held_ms = now_ms() - before;
+    check_str(atomic_load(&events.lost_reason), "max_hold");
+    check_msg(held_ms >= leash_ms && held_ms < leash_ms + slow_ms(300), "held for %d ms",
+              (int)held_ms);
+    check(!hl_lock_is_held(lock, NULL));
+    check(kit_stats(client).renewals >= 3);
+    size_t renewals = aof_count(server, "PEXPIREAT leashed");
+    check(redis_wait_int(server, 0, lease_ms * 2, "EXISTS leashed"));
+    check_int(aof_count(server, "PEXPIREAT leashed"), renewals);
+    kit_expect(hl_lock_release(lock, &err), HL_ELOST);
+    hl_lock_free(lock);
+    check_int(hl_client_close(client), HL_OK);
+}
+
+static sem_t callback_entered, callback_may_go;
+
+static void callback_hangs(int code, const hl_error *err, void *arg)
+{
+    (void)err, (void)arg;
+    check_int(code, HL_OK);
+    sem_post(&callback_entered);
+    while (sem_wait(&callback_may_go) != 0)
+        ;
+}
+
+Test(process_thread, a_callback_that_hangs_delays_no_renewal, .init = start, .fini = stop)
+{
+    sem_init(&callback_entered, 0, 0);
+    sem_init(&callback_may_go, 0, 0);
+    hl_client *client = thread_open(slow_ms(300), 0);
+    hl_lock *lock = kit_lock(client, "renewed"), *asked = kit_lock(client, "asked");
+    hl_owner *owner = NULL;
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    check_int(hl_owner_new(client, &owner), HL_OK);
+    options.owner = owner;
+    kit_expect(hl_lock_acquire(lock, &err), HL_OK);
+    check_int(hl_lock_acquire_async(asked, &options, callback_hangs, NULL), HL_OK);
+    sem_wait(&callback_entered);
+
+    struct deadline deadline = deadline_in(20000);
+    uint64_t enough = kit_stats(client).renewals + 2 * 15; /* of two holds, over five leases */
+    while (kit_stats(client).renewals < enough && !deadline_is_over(deadline)) {
+        check(hl_lock_is_held(lock, NULL) && hl_lock_is_held(asked, owner));
+        deadline_nap();
+    }
+    check(!deadline_is_over(deadline));
+    kit_try_out(client, "while it hangs");
+    check_int(kit_stats(client).losses, 0);
+    sem_post(&callback_may_go);
+    kit_expect(hl_lock_release_as(asked, owner, &err), HL_OK);
+    kit_expect(hl_lock_release(lock, &err), HL_OK);
+    hl_owner_free(owner);
+    hl_lock_free(asked);
+    hl_lock_free(lock);
+    check_int(hl_client_close(client), HL_OK);
+}
+
+struct cancelled {
+    hl_client *client;
+    hl_lock *lock;
+    atomic_bool returned;
+};
+
+static void *wait_while_cancelled(void *arg)
+{
+    struct cancelled *cancelled = arg;
+    kit_expect(hl_lock_acquire(cancelled->lock, &err), HL_OK);
+    atomic_store(&cancelled->returned, true);
+    pthread_testcancel();
+    return NULL;
+}
+
+Test(process_thread, a_wait_is_no_cancellation_point, .init = start, .fini = stop)
+{
+    hl_client *client = thread_open(slow_ms(400), 0);
+    struct cancelled cancelled = {.client = client, .lock = kit_lock(client, "cancelled")};
+    void *result = NULL;
+    kit_expect(hl_lock_acquire(cancelled.lock, &err), HL_OK);
+    pthread_t thread = kit_thread(wait_while_cancelled, &cancelled);
+    while (kit_stats(client).waiters_now == 0)
+        deadline_nap();
+    check_int(pthread_cancel(thread), 0);
+    check_int(pthread_tryjoin_np(thread, NULL), EBUSY);
+    kit_expect(hl_lock_release(cancelled.lock, &err), HL_OK);
+    pthread_join(thread, &result);
+    check(result == PTHREAD_CANCELED && atomic_load(&cancelled.returned));
+    check(kit_await_told(&events, HL_EVENT_LOST, 1, 2000)); /* it ended as a holder */
+    check_str(atomic_load(&events.lost_reason), "thread exit");
+    kit_try_out(client, "cancelled");
+    check_int(kit_stats(client).holds_now, 0);
+    hl_lock_free(cancelled.lock);
+    check_int(hl_client_close(client), HL_OK);
+}
+
+/* With a cancellation pending, every call of the library is gone through; the thread notes where it
+ * got to. */
+struct pending {
+    const char *url;
+    hl_client *client; /* with HL_CLIENT_DISPATCH */
+    atomic_int completions;
+    const char *_Atomic step;
+};
+
+static void pending_done(int code, const hl_error *err, void *arg)
+{
+    struct pending *pending = arg;
+    (void)code, (void)err;
+    atomic_fetch_add(&pending->completions, 1);
+}
+
+static void pending_inspected(int code, const hl_lock_info *info, const hl_error *err, void *arg)
+{
+    (void)info;
+    pending_done(code, err, arg);
+}
+
+#define STEP(call) (atomic_store(&pending->step, #call), (call))
+
+static void pending_blocking(struct pending *pending, hl_lock *lock, hl_owner *owner)
+{
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+    check_int(STEP(hl_lock_try_acquire(lock, NULL)), HL_OK);
+    check_int(STEP(hl_lock_acquire_for(lock, 1, NULL)), HL_OK);
+    check(STEP(hl_lock_is_held(lock, NULL)));
+    check_int(STEP(hl_lock_release(lock, NULL)), HL_OK);
+    check_int(STEP(hl_lock_inspect(lock, &info, NULL)), HL_OK);
+    check_int(STEP(hl_lock_force_release(lock, NULL)), HL_OK);
+    check_int(STEP(hl_lock_release(lock, NULL)), HL_ELOST);
+    check_int(STEP(hl_lock_release_as(lock, owner, NULL)), HL_ENOTOWNER);
+    check_int(STEP(hl_client_ping(pending->client, -1, NULL)), HL_OK);
+}
+
+static void pending_async(struct pending *pending, hl_lock *lock, hl_owner *owner)
+{
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    options.owner = owner;
+    check_int(STEP(hl_lock_acquire_async(lock, &options, pending_done, pending)), HL_OK);
+    while (atomic_load(&pending->completions) < 1)
+        check(STEP(hl_client_dispatch(pending->client)) >= 0);
+    check_int(STEP(hl_lock_inspect_async(lock, pending_inspected, pending)), HL_OK);
+    check_int(STEP(hl_lock_release_async(lock, owner, pending_done, pending)), HL_OK);
+    check_int(STEP(hl_lock_force_release_async(lock, pending_done, pending)), HL_OK);
+    while (atomic_load(&pending->completions) < 4)
+        check(STEP(hl_client_dispatch(pending->client)) >= 0);
+}
+
+static void *call_all_while_cancelled(void *arg)
+{
+    struct pending *pending = arg;
+    hl_lock *lock = NULL;
+    hl_owner *owner = NULL;
+    hl_cancel *cancel = NULL;
+    hl_client *client = NULL;
+    pthread_cancel(pthread_self());
+    check_int(STEP(hl_lock_new(pending->client, "pending", &lock, NULL)), HL_OK);
+    check_int(STEP(hl_owner_new(pending->client, &owner)), HL_OK);
+    check_int(STEP(hl_cancel_new(&cancel)), HL_OK);
+    pending_blocking(pending, lock, owner);
+    pending_async(pending, lock, owner);
+    STEP(hl_cancel_fire(cancel));
+    STEP(hl_cancel_free(cancel));
+    STEP(hl_owner_free(owner));
+    STEP(hl_lock_free(lock));
+    check_int(STEP(hl_client_open(pending->url, NULL, &client, NULL)), HL_OK);
+    check_int(STEP(hl_lock_new(client, "pending", &lock, NULL)), HL_OK);
+    check_int(STEP(hl_client_close(client)), HL_OK);
+    STEP(hl_lock_free(lock)); /* and with it the client */
+    atomic_store(&pending->step, "the end");
+    pthread_testcancel();
+    return NULL;
+}
+
+Test(process_thread, no_call_is_a_cancellation_point, .init = start, .fini = stop)
+{
+    int files = census_files();
+    struct pending pending = {.url = redis_server_url(server),
+                              .client = thread_open(30000, HL_CLIENT_DISPATCH)};
+    void *result = NULL;
+    pthread_join(kit_thread(call_all_while_cancelled, &pending), &result);
+    check(result == PTHREAD_CANCELED);
+    check_str(atomic_load(&pending.step), "the end");
+    check_int(hl_client_close(pending.client), HL_OK);
+    check_int(census_threads_named("hirelock"), 0);
+    check_int(census_files(), files);
+}
