@@ -9,7 +9,8 @@
 --
 -- Keeps: never creates a key, never shortens an expiry (GT does that since Redis 7; before, a look at PTTL), and gives one back
 -- to a key that a stranger's PERSIST left without. A hold that rests (count 0) is gone, and so is one whose key or count is
--- not what we wrote: a stranger's deed on one name stops no other's renewal.
+-- not what we wrote: a stranger's deed on one name stops no other's renewal. What was refused is written again without GT, so
+-- that a replica, or a server that takes no writes, is heard, and no old answer passes for a renewal.
 local differ = {}
 for i, name in ipairs(KEYS) do
   local lease = ARGV[3 * i - 1]
@@ -18,7 +19,10 @@ for i, name in ipairs(KEYS) do
   count = type(count) == 'string' and tonumber(count) or -1
   if count > 0 then
     local moved = redis.pcall('PEXPIRE', name, lease, 'GT')
-    if moved ~= 1 and redis.call('PTTL', name) < tonumber(lease) then redis.call('PEXPIRE', name, lease) end
+    if moved ~= 1 then
+      local left = redis.call('PTTL', name)
+      if moved ~= 0 or left < tonumber(lease) then redis.call('PEXPIRE', name, math.max(left, tonumber(lease))) end
+    end
   end
   if count <= 0 or count ~= tonumber(ARGV[3 * i]) then
     differ[#differ + 1] = i

@@ -34,3 +34,8 @@ Test(connection_cut, a_greeting_of_a_lazy_client, .timeout = 60)
 {
     cut_sweep(cut_greeting_lazily, 101);
 }
+
+Test(connection_cut, acquire_and_release_with_scripts_to_load, .timeout = 60)
+{
+    cut_sweep(cut_loading, 301);
+}
