@@ -1,0 +1,160 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* 100,000 locks held by one process: what their renewal costs the server, and what they cost in
+ * memory here. */
+#include "instant.h"
+#include "must.h"
+#include "scenario.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { HOLDS = 100000, HOLDS_THREADS = 50, HOLDS_EACH = HOLDS / HOLDS_THREADS };
+
+struct holds {
+    pthread_barrier_t held, release;
+    hl_lock *lock[HOLDS];
+    atomic_uint warnings, losses; /* by events */
+};
+
+struct holder {
+    pthread_t thread;
+    struct holds *holds;
+    int first;
+};
+
+static void holds_on_event(const hl_event *event, void *arg)
+{
+    struct holds *holds = arg;
+
+    if (event->kind == HL_EVENT_JEOPARDY)
+        atomic_fetch_add(&holds->warnings, 1);
+    else if (event->kind == HL_EVENT_LOST)
+        atomic_fetch_add(&holds->losses, 1);
+}
+
+/* The thread is the owner, so it stays until the end. */
+static void *holder_run(void *arg)
+{
+    const struct holder *holder = arg;
+    struct holds *holds = holder->holds;
+
+    for (int i = holder->first; i < holder->first + HOLDS_EACH; i++)
+        scenario_acquire(holds->lock[i]);
+    pthread_barrier_wait(&holds->held);
+    pthread_barrier_wait(&holds->release);
+    for (int i = holder->first; i < holder->first + HOLDS_EACH; i++)
+        hl_lock_release(holds->lock[i], NULL);
+    return NULL;
+}
+
+/* Of the heap; the mapped blocks are the large arrays of this file and of the library. */
+static double holds_heap_bytes(void)
+{
+    struct mallinfo2 info = mallinfo2();
+
+    return (double)info.uordblks + (double)info.hblkhd;
+}
+
+static double holds_resident_bytes(void)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    unsigned long size = 0, resident = 0;
+
+    must(file && fscanf(file, "%lu %lu", &size, &resident) == 2, "no /proc/self/statm");
+    fclose(file);
+    return (double)resident * 4096;
+}
+
+static hl_stats holds_stats(hl_client *client)
+{
+    hl_stats stats = {.size = sizeof(stats)};
+
+    must(hl_client_stats(client, &stats) == 0, "no statistics");
+    return stats;
+}
+
+static void holds_renew(struct bench *bench, hl_client *client, int64_t ms)
+{
+    double cpu = server_cpu_us(&bench->server);
+    double script = server_command_us(&bench->server, "evalsha");
+    double calls = (double)server_calls(&bench->server, "evalsha");
+    uint64_t renewals = holds_stats(client).renewals;
+
+    instant_sleep_ms(ms);
+    hl_stats stats = holds_stats(client);
+    renewals = stats.renewals - renewals;
+    cpu = server_cpu_us(&bench->server) - cpu;
+    script = server_command_us(&bench->server, "evalsha") - script;
+    calls = (double)server_calls(&bench->server, "evalsha") - calls;
+    double each = renewals > 0 ? 1 / (double)renewals : 0;
+
+    report_at_least(&bench->report, "100,000 holds: renewals measured", (double)renewals, "",
+                    2.0 * HOLDS);
+    report_figure(&bench->report, "100,000 holds: renewals per EVALSHA", (double)renewals / calls,
+                  "");
+    report_at_most(&bench->report, "100,000 holds: server CPU per renewal", cpu * each, "us", 1.5);
+    report_figure(&bench->report, "100,000 holds: of it, in the script", script * each, "us");
+    report_figure(&bench->report, "100,000 holds: latest renewal after its due time",
+                  (double)stats.renewal_lag.max_us / 1e3, "ms");
+}
+
+static void holds_tell_losses(struct bench *bench, struct holds *holds, hl_client *client)
+{
+    report_at_most(&bench->report, "100,000 holds: lost", (double)holds_stats(client).losses, "",
+                   0);
+    report_at_most(&bench->report, "100,000 holds: warned of (renewal overdue)",
+                   (double)atomic_load(&holds->warnings), "", 0);
+    report_at_least(&bench->report, "100,000 holds: keys on the server at the end",
+                    (double)server_int(&bench->server, "DBSIZE"), "", HOLDS);
+}
+
+void scenario_holds(struct bench *bench)
+{
+    struct holds *holds = must_alloc(1, sizeof(*holds));
+    struct holder *holders = must_alloc(HOLDS_THREADS, sizeof(*holders));
+    hl_client_options options = HL_CLIENT_OPTIONS_INIT;
+
+    report_heading("100,000 locks held by one process");
+    options.watchdog_timeout_ms = bench->is_quick ? 15000 : 30000;
+    options.on_event = holds_on_event;
+    options.arg = holds;
+    hl_client *client = scenario_client(bench, &options);
+    double heap = holds_heap_bytes(), resident = holds_resident_bytes();
+    for (int i = 0; i < HOLDS; i++)
+        holds->lock[i] = scenario_lock(client, "bench:held:%d", i);
+
+    pthread_barrier_init(&holds->held, NULL, HOLDS_THREADS + 1);
+    pthread_barrier_init(&holds->release, NULL, HOLDS_THREADS + 1);
+    int64_t began = instant_now();
+    for (int i = 0; i < HOLDS_THREADS; i++) {
+        holders[i].holds = holds;
+        holders[i].first = i * HOLDS_EACH;
+        must(pthread_create(&holders[i].thread, NULL, holder_run, &holders[i]) == 0,
+             "no more threads");
+    }
+    pthread_barrier_wait(&holds->held);
+    report_figure(&bench->report, "100,000 holds: time to acquire them, 50 threads",
+                  (double)(instant_now() - began) / 1e9, "s");
+    report_figure(&bench->report, "100,000 holds: heap bytes per held lock, handle included",
+                  (holds_heap_bytes() - heap) / HOLDS, "bytes");
+    report_figure(&bench->report, "100,000 holds: resident bytes per held lock",
+                  (holds_resident_bytes() - resident) / HOLDS, "bytes");
+    /* Two renewals of each, and the third of a lease that the first of them waits for. */
+    holds_renew(bench, client, options.watchdog_timeout_ms + 1000);
+    holds_tell_losses(bench, holds, client);
+
+    pthread_barrier_wait(&holds->release);
+    for (int i = 0; i < HOLDS_THREADS; i++)
+        pthread_join(holders[i].thread, NULL);
+    for (int i = 0; i < HOLDS; i++)
+        hl_lock_free(holds->lock[i]);
+    hl_client_close(client);
+    pthread_barrier_destroy(&holds->held);
+    pthread_barrier_destroy(&holds->release);
+    free(holders);
+    free(holds);
+}

@@ -1,0 +1,33 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * The raw side: a blocking hiredis connection that runs the library's own two scripts, with the
+ * library's own arguments, by EVALSHA. It is what one would write without a library, and knows
+ * nothing of renewal, waiting or a broken connection.
+ */
+#ifndef HL_BENCH_RAW_H
+#define HL_BENCH_RAW_H
+
+#include "server.h"
+
+#include <stdbool.h>
+
+struct raw {
+    redisContext *link;
+    const char *acquire_sha, *release_sha;
+    char name[64], channel[96], field[64], lease[24];
+};
+
+/* Connects, and loads the scripts. `number` is the field's, one for each raw side. */
+void raw_open(struct raw *raw, const struct server *server, const char *name, unsigned number);
+void raw_close(struct raw *raw);
+
+void raw_name(struct raw *raw, const char *name); /* from now on it is about this lock */
+
+bool raw_acquire(struct raw *raw); /* false: busy */
+void raw_release(struct raw *raw);
+
+/* The release whose message is lost: it goes to a channel that nobody listens to. */
+void raw_release_unheard(struct raw *raw);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* The server under test, on TCP loopback, and what can be asked of it. */
+#ifndef HL_BENCH_SERVER_H
+#define HL_BENCH_SERVER_H
+
+#include <hiredis/hiredis.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct server {
+    redisContext *link; /* for questions only */
+    int port;
+    pid_t pid;
+    char url[64];
+    char version[32];
+};
+
+void server_open(struct server *server, int port);
+void server_close(struct server *server);
+
+redisContext *server_connect(const struct server *server); /* a further connection */
+
+/* An integer reply, or the end of the program. */
+int64_t server_int(struct server *server, const char *format, ...);
+
+int64_t server_calls(struct server *server, const char *command); /* since it was started */
+double server_command_us(struct server *server, const char *command);
+double server_cpu_us(struct server *server);
+
+/* How many connections listen to the channel; and how many channels begin with `prefix`. */
+int64_t server_subscribers(struct server *server, const char *channel);
+int64_t server_channels(struct server *server, const char *prefix);
+
+void server_flush(struct server *server); /* deletes all keys */
+
+#endif
