@@ -161,11 +161,26 @@ static void renewal_apply_reply(struct hli_renewal *renewal, const struct hli_re
     }
 }
 
+/* Does the reply speak of holds of this batch, in order? If not, it answers something else. */
+static bool renewal_is_meant(const struct hli_renewal *renewal, const struct hli_reply *reply)
+{
+    int64_t last = 0, position = 0;
+
+    for (size_t i = 0; i < reply->length; i += 2, last = position)
+        if (!hli_reply_integer_at(reply, i, &position) || position <= last ||
+            position > (int64_t)renewal->count)
+            return false;
+    return true;
+}
+
 static void renewal_answered(struct hli_op *op, const struct hli_answer *answer)
 {
     struct hli_renewal *renewal = HLI_OF(op, struct hli_renewal, op);
+    bool is_meant = answer->verdict == HLI_REPLIED && renewal_is_meant(renewal, answer->reply);
 
-    if (answer->verdict == HLI_REPLIED && answer->reply->kind == HLI_REPLY_ARRAY)
+    if (answer->verdict == HLI_REPLIED && !is_meant)
+        hli_link_distrust(renewal->client->link, "an answer that the script does not give");
+    if (is_meant)
         renewal_apply_reply(renewal, answer->reply);
     else
         for (size_t i = 0; i < renewal->count; i++)

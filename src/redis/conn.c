@@ -160,10 +160,23 @@ static bool conn_is_message(const struct hli_reply *reply)
     return kind && strcmp(kind->text, "message") == 0;
 }
 
+/* A reply that nobody asked for. An error is what a server says before it hangs up, such as "max
+ * number of clients reached"; anything else is not Redis. */
+static void conn_refuse_surplus(struct hli_conn *conn, const struct hli_reply *reply)
+{
+    struct hli_answer answer = hli_answer_from(reply);
+    hl_error err;
+
+    if (answer.verdict == HLI_REPLIED)
+        hli_fail(&err, HL_EPROTO, "a reply that belongs to no request");
+    else
+        hli_fail(&err, answer.code, "%s", answer.text);
+    hli_conn_close(conn, &err);
+}
+
 static void conn_dispatch(struct hli_conn *conn, const struct hli_reply *reply)
 {
     struct hli_op *op;
-    hl_error err;
 
     if (conn->events->message && conn_is_message(reply)) {
         conn->events->message(conn, reply);
@@ -172,10 +185,7 @@ static void conn_dispatch(struct hli_conn *conn, const struct hli_reply *reply)
         conn->events->answered(conn, op, &answer);
         op->done(op, &answer);
     } else {
-        hli_fail(&err, HL_EPROTO, "a reply that belongs to no request%s%.100s",
-                 reply->kind == HLI_REPLY_ERROR ? ": " : "",
-                 reply->kind == HLI_REPLY_ERROR ? reply->text : "");
-        hli_conn_close(conn, &err);
+        conn_refuse_surplus(conn, reply);
     }
 }
 

@@ -62,6 +62,7 @@ struct hli_link {
 
 static void link_dial(struct hli_link *link);
 static void link_break(struct hli_link *link, const hl_error *err);
+static void link_fail(struct hli_link *link, int code, const char *text);
 
 static void link_set_problem(struct hli_link *link, const hl_error *err)
 {
@@ -118,10 +119,26 @@ static void link_on_message(struct hli_conn *conn, const struct hli_reply *reply
     hli_pubsub_message(&link_of(conn)->pubsub, reply);
 }
 
+/* An answer that the script cannot give: answers and requests no longer belong together, so each of
+ * those behind it would be taken for another's. */
+static void link_lose_step(struct hli_link *link, struct hli_answer *answer)
+{
+    static const char text[] = "an answer that the script does not give";
+
+    link_fail(link, HL_EPROTO, text);
+    *answer = (struct hli_answer){.verdict = HLI_UNKNOWN, .code = HL_EPROTO, .text = text};
+}
+
 static void link_on_answered(struct hli_conn *conn, const struct hli_op *op,
                              struct hli_answer *answer)
 {
-    hli_loader_answered(&link_of(conn)->loader, op, answer);
+    struct hli_link *link = link_of(conn);
+
+    if (answer->verdict == HLI_REPLIED && op->script >= 0 &&
+        !hli_script_may_answer((hli_script_id)op->script, answer->reply))
+        link_lose_step(link, answer);
+    else
+        hli_loader_answered(&link->loader, op, answer);
 }
 
 static void link_on_closed(struct hli_conn *conn, const hl_error *err)

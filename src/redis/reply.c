@@ -38,8 +38,11 @@ static bool reply_decimal(const struct hli_reply *text, int64_t *ret_value)
 
     if (text->length == 0 || text->length > 20)
         return false;
-    *ret_value = strtoll(text->text, &end, 10);
-    return end == text->text + text->length;
+    int64_t value = strtoll(text->text, &end, 10);
+    if (end != text->text + text->length)
+        return false;
+    *ret_value = value;
+    return true;
 }
 
 bool hli_reply_integer_at(const struct hli_reply *reply, size_t index, int64_t *ret_value)

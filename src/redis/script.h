@@ -9,6 +9,7 @@
 #ifndef HLI_REDIS_SCRIPT_H
 #define HLI_REDIS_SCRIPT_H
 
+#include "redis/reply.h"
 #include "redis/script_list.h"
 
 #include <stddef.h>
@@ -32,5 +33,8 @@ extern const struct hli_script hli_script_table[HLI_SCRIPT_COUNT];
 
 /* Borrowed, valid for ever. id is one of the enum's scripts. */
 const struct hli_script *hli_script_get(hli_script_id id);
+
+/* Is this a reply that the script can give? Pure. */
+bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply);
 
 #endif
