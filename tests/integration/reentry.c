@@ -1,0 +1,168 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Reentry: levels, their counts here and in Redis, and what they do to the lease. */
+
+#include "support/actor.h"
+#include "support/lock_support.h"
+
+#define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
+
+static hl_client *client;
+static hl_lock *lock;
+
+static void begin(const hl_client_options *options)
+{
+    client = open_client(options);
+    lock = new_lock(client, "stock");
+}
+
+Law(reentry, counts_its_levels_here_and_in_redis)
+{
+    begin(NULL);
+    check_int(hl_lock_hold_count(lock, NULL), 0);
+    for (int level = 1; level <= 3; level++) {
+        expect_ok(hl_lock_acquire(lock, NULL));
+        check_int(hl_lock_hold_count(lock, NULL), level);
+        expect_held_by(client, lock, level);
+    }
+    for (int level = 2; level >= 1; level--) {
+        expect_ok(hl_lock_release(lock, NULL));
+        check_int(hl_lock_hold_count(lock, NULL), level);
+        check(hl_lock_is_held(lock, NULL));
+        expect_held_by(client, lock, level);
+    }
+    expect_ok(hl_lock_release(lock, NULL));
+    check_int(hl_lock_hold_count(lock, NULL), 0);
+    check(!hl_lock_is_held(lock, NULL));
+    expect_free(lock);
+}
+
+Law(reentry, is_local_and_the_count_in_redis_follows_in_the_end)
+{
+    begin(NULL);
+    for (int i = 0; i < 1000; i++)
+        expect_ok(hl_lock_try_acquire(lock, NULL));
+    expect_held_by(client, lock, 1000);
+    check(stats_of(client).commands < 1500);
+    for (int i = 0; i < 999; i++)
+        expect_ok(hl_lock_release(lock, NULL));
+    expect_held_by(client, lock, 1);
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_free(lock);
+    check_int(stats_of(client).acquires, 1000);
+    check_int(stats_of(client).releases, 1000);
+}
+
+Law(reentry, is_the_owners_whatever_handle_it_uses)
+{
+    begin(NULL);
+    hl_lock *same = new_lock(client, "stock");
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_try_acquire(same, NULL));
+    check_int(hl_lock_hold_count(lock, NULL), 2);
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_ok(hl_lock_release(same, NULL));
+    expect_free(lock);
+}
+
+Law(reentry, keeps_others_out_until_the_last_level_is_released)
+{
+    begin(NULL);
+    struct actor *other = actor_start();
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_outcome(actor_acquire(other, lock, ACQUIRE(.wait_ms = 0)), HL_EBUSY);
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_ok(actor_acquire(other, lock, ACQUIRE(.wait_ms = 0)));
+}
+
+Law(reentry, never_shortens_the_lease)
+{
+    begin(NULL);
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 60000), NULL));
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 1000), NULL));
+    expect_held_by(client, lock, 2);
+    check(pttl_of(lock) > 50000);
+    check(hl_lock_validity_ms(lock, NULL) > 50000);
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_held_by(client, lock, 1);
+    check(pttl_of(lock) > 50000);
+    check(hl_lock_validity_ms(lock, NULL) > 50000);
+}
+
+Law(reentry, makes_the_lease_longer_when_it_asks_for_more)
+{
+    begin(NULL);
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 2000), NULL));
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 60000), NULL));
+    check(pttl_of(lock) > 50000);
+    check(hl_lock_validity_ms(lock, NULL) > 50000);
+    check_int(hl_lock_hold_count(lock, NULL), 2);
+    expect_held_by(client, lock, 2);
+    expect_ok(hl_lock_release(lock, NULL));
+    check(hl_lock_validity_ms(lock, NULL) > 50000);
+}
+
+Law(reentry, without_a_lease_time_makes_the_hold_a_renewed_one)
+{
+    begin(CLIENT(.watchdog_timeout_ms = 300));
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 200), NULL));
+    expect_ok(hl_lock_acquire(lock, NULL));
+    wait_stat(client, renewals, 4); /* 400 ms */
+    check(hl_lock_is_held(lock, NULL));
+    expect_ok(hl_lock_release(lock, NULL));
+    wait_stat(client, renewals, 8);
+    check(hl_lock_is_held(lock, NULL)); /* it stays so */
+    expect_ok(hl_lock_release(lock, NULL));
+}
+
+Law(reentry, with_a_lease_time_leaves_a_renewed_hold_renewed)
+{
+    begin(CLIENT(.watchdog_timeout_ms = 300));
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 50), NULL));
+    wait_stat(client, renewals, 4);
+    check_int(hl_lock_hold_count(lock, NULL), 2);
+    expect_held_by(client, lock, 2);
+}
+
+Law(reentry, into_a_lost_hold_is_refused_until_each_level_is_released)
+{
+    begin(NULL);
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 50), NULL));
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 10), NULL));
+    expect_free(lock);
+    expect_outcome(hl_lock_acquire(lock, NULL), HL_ELOST);
+    expect_outcome(hl_lock_try_acquire(lock, NULL), HL_ELOST);
+    check_int(hl_lock_hold_count(lock, NULL), 0);
+    expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
+    expect_outcome(hl_lock_acquire(lock, NULL), HL_ELOST);
+    expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
+    expect_outcome(hl_lock_release(lock, NULL), HL_ENOTOWNER);
+    expect_ok(hl_lock_acquire(lock, NULL));
+}
+
+Law(reentry, that_finds_its_outer_hold_gone_in_redis_is_refused)
+{
+    begin(NULL);
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 5000), NULL));
+    redis_do(server, "DEL stock");
+    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 60000), NULL), HL_ELOST);
+    check_int(redis_int(server, "EXISTS stock"), 0);
+    expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
+}
+
+Law(reentry, of_one_owner_is_no_reentry_of_another)
+{
+    begin(NULL);
+    hl_owner *a = new_owner(client), *b = new_owner(client);
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.owner = a), NULL));
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.owner = a), NULL));
+    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.owner = b), NULL), HL_EBUSY);
+    expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EBUSY);
+    check_int(hl_lock_hold_count(lock, a), 2);
+    check_int(hl_lock_hold_count(lock, b), 0);
+    check_int(hl_lock_hold_count(lock, NULL), 0);
+}
