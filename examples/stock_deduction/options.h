@@ -1,0 +1,24 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* What the command line asks for. */
+#ifndef STOCK_DEDUCTION_OPTIONS_H
+#define STOCK_DEDUCTION_OPTIONS_H
+
+#include <stdbool.h>
+
+enum { OPTIONS_MAX_PROCESSES = 32, OPTIONS_MAX_THREADS = 256 };
+
+struct options {
+    const char *url;
+    long processes, threads; /* threads of each process */
+    long stock;
+    long lease_ms;
+    bool kill, json;
+};
+
+enum options_verdict { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_WRONG };
+
+/* Prints the help, or what is wrong, itself. */
+enum options_verdict options_read(struct options *options, int argc, char **argv);
+
+#endif

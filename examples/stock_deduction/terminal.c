@@ -1,0 +1,74 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Escape sequences, and the progress line. */
+#define _POSIX_C_SOURCE 200809L
+#include "terminal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TERMINAL_BAR = 30 };
+
+static bool terminal_is_one(void)
+{
+    const char *term = getenv("TERM");
+
+    return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
+}
+
+static bool terminal_has_colours(void)
+{
+    const char *refused = getenv("NO_COLOR");
+
+    return terminal_is_one() && !(refused && *refused);
+}
+
+const char *terminal_style(enum terminal_style style)
+{
+    static const char *const sequences[] = {[TERMINAL_PLAIN] = "",
+                                            [TERMINAL_BOLD] = "\033[1m",
+                                            [TERMINAL_DIM] = "\033[2m",
+                                            [TERMINAL_GOOD] = "\033[1;32m",
+                                            [TERMINAL_BAD] = "\033[1;31m"};
+
+    return terminal_has_colours() ? sequences[style] : "";
+}
+
+const char *terminal_end(void)
+{
+    return terminal_has_colours() ? "\033[0m" : "";
+}
+
+static const char *terminal_remark(const struct sale *sale)
+{
+    if (atomic_load(&sale->killed_us) != 0 && atomic_load(&sale->granted_us) == 0)
+        return "; its holder was killed, waiting for the lease to end";
+    return "";
+}
+
+void terminal_progress(const struct sale *sale)
+{
+    unsigned done = atomic_load(&sale->sold) + atomic_load(&sale->refused);
+    int length = (int)((uint64_t)done * TERMINAL_BAR / sale->orders);
+    char bar[TERMINAL_BAR + 1];
+
+    if (!terminal_is_one())
+        return;
+    memset(bar, '.', TERMINAL_BAR);
+    memset(bar, '#', (size_t)(length < TERMINAL_BAR ? length : TERMINAL_BAR));
+    bar[TERMINAL_BAR] = '\0';
+    printf("\r\033[K  %s  %s  %u of %u orders%s",
+           sale->is_locked ? "with hirelock " : "without a lock", bar, done, sale->orders,
+           terminal_remark(sale));
+    fflush(stdout);
+}
+
+void terminal_clear_progress(void)
+{
+    if (!terminal_is_one())
+        return;
+    fputs("\r\033[K", stdout);
+    fflush(stdout);
+}
