@@ -152,19 +152,30 @@ static hli_ns ask_expiry_at(const struct hli_turn *turn)
     return pttl_ms < 0 ? HLI_NEVER : hli_after_ms(turn->now, pttl_ms + 1);
 }
 
-static void ask_sleep(struct hli_turn *turn, const struct hli_tenure *tenure, bool is_same_holder)
+/* A message since the last busy answer, and still the same holder: it told nothing new, and the
+ * next one is not listened to at once. */
+static bool ask_was_misled(const struct hli_name *name, const struct hli_busy *before)
+{
+    return before->at != 0 && name->heard_at >= before->at &&
+           strcmp(before->owner, name->busy.owner) == 0;
+}
+
+static void ask_sleep(struct hli_turn *turn, const struct hli_tenure *tenure,
+                      const struct hli_busy *before)
 {
     struct hli_name *name = turn->name;
-    bool was_told = name->heard_at >= tenure->ask.sent_at;
+    hli_ns sent_at = tenure->ask.sent_at;
+    bool may_have_missed = name->heard_at >= sent_at || name->channel.confirmed_at > sent_at;
+    bool was_misled = ask_was_misled(name, before);
 
     turn->wants_channel = true;
     hli_turn_timer(turn, hli_earlier(ask_poll_at(turn), ask_expiry_at(turn)));
-    if (was_told && is_same_holder) {
+    if (was_misled)
         name->quiet_until = hli_after_ms(turn->now, ASK_QUIET_MS);
+    if (may_have_missed && was_misled)
         hli_turn_timer(turn, name->quiet_until);
-    } else if (was_told || name->channel.confirmed_at > tenure->ask.sent_at) {
+    else if (may_have_missed)
         hli_ask_go(turn);
-    }
 }
 
 static void ask_note_busy(struct hli_turn *turn, const struct hli_answer *answer)
@@ -197,7 +208,7 @@ static void ask_is_busy(struct hli_turn *turn, struct hli_tenure *tenure,
     if (TAILQ_EMPTY(&name->waiters))
         hli_ask_abandon(turn);
     else
-        ask_sleep(turn, tenure, before.at != 0 && strcmp(before.owner, name->busy.owner) == 0);
+        ask_sleep(turn, tenure, &before);
 }
 
 /* We have it, if the answer did not take too long. The lease is the one of who waited first when it
@@ -365,6 +376,16 @@ void hli_ask_deepen(struct hli_turn *turn, struct hli_tenure *tenure)
     ask_send(turn, tenure, asking);
 }
 
+/* After a message that told nothing new, whatever else may be a reason to ask has to wait a little,
+ * an old timer too. */
+static void ask_go_unless_quiet(struct hli_turn *turn)
+{
+    if (ask_is_contending(turn->name->current) && turn->now < turn->name->quiet_until)
+        hli_turn_timer(turn, turn->name->quiet_until);
+    else
+        hli_ask_go(turn);
+}
+
 /* A release was published, or somebody pretends so. */
 void hli_ask_on_message(struct hli_name *name)
 {
@@ -372,10 +393,8 @@ void hli_ask_on_message(struct hli_name *name)
 
     hli_turn_begin(&turn, name);
     name->heard_at = turn.now;
-    if (ask_is_contending(name->current) && turn.now < name->quiet_until)
-        hli_turn_timer(&turn, name->quiet_until);
-    else if (ask_is_contending(name->current))
-        hli_ask_go(&turn);
+    if (ask_is_contending(name->current))
+        ask_go_unless_quiet(&turn);
     hli_turn_end(&turn);
 }
 
@@ -410,7 +429,7 @@ void hli_ask_on_timer(struct hli_name *name)
     hli_release_retry(&turn, false);
     if (name->current && name->current->state == HLI_TENURE_OWN)
         hli_ask_deepen(&turn, name->current);
-    hli_ask_go(&turn);
+    ask_go_unless_quiet(&turn);
     bool drops = ask_stops_listening(&turn);
     if (!drops && TAILQ_EMPTY(&name->waiters))
         hli_turn_timer(&turn, ask_lingers_until(name));

@@ -1,0 +1,224 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Descriptors: none for a program that is exec'd, none left behind, and none to be had. */
+#include "process_kit.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "support/census.h"
+#include "support/redis_probe.h"
+
+static struct redis_server *server;
+static struct kit_events events;
+
+static void start(void)
+{
+    server = redis_server_start(&(struct redis_options){.tcp = true});
+}
+
+static void stop(void)
+{
+    redis_server_stop(server);
+}
+
+/* posix_spawn, which popen is made of, runs no fork handler of ours: only close-on-exec helps. */
+static int files_of_an_execed_program(void)
+{
+    int count = -1;
+    FILE *list = popen("ls /proc/self/fd | wc -l", "re");
+    check(list && fscanf(list, "%d", &count) == 1);
+    pclose(list);
+    return count;
+}
+
+static void *wait_for_files(void *lock)
+{
+    kit_expect(hl_lock_acquire(lock, &err), HL_OK);
+    kit_expect(hl_lock_release(lock, &err), HL_OK);
+    return NULL;
+}
+
+Test(process_files, an_execed_program_gets_none_of_ours, .init = start, .fini = stop)
+{
+    redis_do(server, "PING"); /* the test has its connection, without close-on-exec */
+    int inherited = census_files_without_cloexec(0), execed = files_of_an_execed_program();
+    hl_client_options options = kit_options(30000, &events);
+    options.flags = HL_CLIENT_DISPATCH;
+    hl_client *client = kit_open(redis_server_url(server), &options);
+    hl_client *by_name = NULL;
+    char url[64];
+    snprintf(url, sizeof url, "redis://localhost:%d", redis_server_port(server));
+    kit_expect(hl_client_open(url, NULL, &by_name, &err), HL_OK); /* resolved by evdns */
+    hl_lock *lock = kit_lock(client, "files"), *awaited = kit_lock(by_name, "files");
+    kit_expect(hl_lock_acquire(lock, &err), HL_OK);
+    pthread_t waiter = kit_thread(wait_for_files, awaited);
+    check(redis_wait_subscribers(server, "redisson_lock__channel:{files}", 1, 5000));
+
+    check_int(census_files_without_cloexec(0), inherited);
+    check_int(files_of_an_execed_program(), execed);
+    kit_expect(hl_lock_release(lock, &err), HL_OK);
+    pthread_join(waiter, NULL);
+    hl_lock_free(lock);
+    hl_lock_free(awaited);
+    check_int(hl_client_close(client), HL_OK);
+    check_int(hl_client_close(by_name), HL_OK);
+}
+
+static rlim_t files_limit(rlim_t limit)
+{
+    struct rlimit now, before;
+    check_int(getrlimit(RLIMIT_NOFILE, &before), 0);
+    now = before;
+    now.rlim_cur = limit;
+    check_int(setrlimit(RLIMIT_NOFILE, &now), 0);
+    return before.rlim_cur;
+}
+
+enum { MOST_FILES = 32 };
+
+/* Lets `count` more descriptors be opened; returns the limit that was. */
+static rlim_t files_allow(int count)
+{
+    int lowest[MOST_FILES + 1];
+    for (int i = 0; i <= MOST_FILES; i++) {
+        lowest[i] = fcntl(0, F_DUPFD_CLOEXEC, 0);
+        check(lowest[i] >= 0);
+    }
+    for (int i = 0; i <= MOST_FILES; i++)
+        close(lowest[i]);
+    return files_limit((rlim_t)lowest[count]);
+}
+
+Test(process_files, open_without_descriptors_says_so_and_leaves_none, .init = start, .fini = stop)
+{
+    int files = census_files(), refusals = 0;
+    hl_client_options options = kit_options(30000, NULL);
+    options.flags = HL_CLIENT_DISPATCH;
+    hl_client *client = NULL;
+    for (int count = 0; !client; count++) {
+        check(count < MOST_FILES);
+        hl_error err = HL_ERROR_INIT;
+        rlim_t before = files_allow(count);
+        int code = hl_client_open(redis_server_url(server), &options, &client, &err);
+        files_limit(before);
+        if (code == HL_OK)
+            break;
+        check_msg(code == HL_ENOMEM || code == HL_ECONN, "%d more: %s", count, hl_err_name(code));
+        check_msg(strstr(err.text, "oo many open files"), "%d more: %s", count, err.text);
+        check_int(census_files(), files);
+        check_int(census_threads_named("hirelock"), 0);
+        refusals++;
+    }
+    check(refusals >= 3);
+    kit_try_out(client, "opened at last");
+    check_int(hl_client_close(client), HL_OK);
+    check_int(census_files(), files);
+}
+
+static void cut_off_for_want_of_files(rlim_t *ret_before)
+{
+    redis_do(server, "PING"); /* the test has its connection, too */
+    *ret_before = files_limit(0);
+    check_int(redis_kill_clients(server, REDIS_NORMAL), 2);
+}
+
+Test(process_files, a_reconnect_without_descriptors_keeps_holds_while_they_are_valid, .init = start,
+     .fini = stop)
+{
+    hl_client_options options = kit_options(slow_ms(600), &events);
+    options.outage_timeout_ms = slow_ms(200);
+    hl_client *client = kit_open(redis_server_url(server), &options);
+    rlim_t before;
+    hl_lock *lock = kit_lock(client, "held"), *other = kit_lock(client, "other");
+    kit_expect(hl_lock_acquire(lock, &err), HL_OK);
+    cut_off_for_want_of_files(&before);
+    int64_t valid_until = now_ns() + hl_lock_validity_ms(lock, NULL) * 1000000;
+
+    hl_error why = HL_ERROR_INIT;
+    check_int(hl_lock_acquire(other, &why), HL_ECONN);
+    check_msg(strstr(why.text, "oo many open files"), "%s", why.text);
+    check(hl_lock_is_held(lock, NULL) || now_ns() >= valid_until);
+    check(kit_await_told(&events, HL_EVENT_LOST, 1, 5000));
+    check_str(atomic_load(&events.lost_reason), "expired");
+    check(atomic_load(&events.lost_at_ns) >= valid_until - 1000000);
+    check(!hl_lock_is_held(lock, NULL));
+    check_int(kit_told(&events, HL_EVENT_CONNECTED), 0);
+
+    files_limit(before);
+    check(kit_await_told(&events, HL_EVENT_CONNECTED, 1, 5000));
+    kit_expect(hl_lock_release(lock, &err), HL_ELOST);
+    kit_try_out(client, "other");
+    kit_try_out(client, "held");
+    hl_lock_free(lock);
+    hl_lock_free(other);
+    check_int(hl_client_close(client), HL_OK);
+}
+
+Test(process_files, a_reconnect_soon_enough_keeps_holds, .init = start, .fini = stop)
+{
+    hl_client_options options = kit_options(slow_ms(1500), &events);
+    hl_client *client = kit_open(redis_server_url(server), &options);
+    rlim_t before;
+    hl_lock *lock = kit_lock(client, "held");
+    kit_expect(hl_lock_acquire(lock, &err), HL_OK);
+    cut_off_for_want_of_files(&before);
+    check(kit_await_told(&events, HL_EVENT_DISCONNECTED, 1, 5000));
+    check(hl_lock_is_held(lock, NULL));
+    files_limit(before);
+    check(kit_await_told(&events, HL_EVENT_CONNECTED, 1, 5000));
+    uint64_t renewed = kit_stats(client).renewals;
+    struct deadline deadline = deadline_in(5000);
+    while (kit_stats(client).renewals < renewed + 2 && !deadline_is_over(deadline))
+        deadline_nap();
+    check(!deadline_is_over(deadline));
+    check_int(kit_told(&events, HL_EVENT_LOST), 0);
+    kit_expect(hl_lock_release(lock, &err), HL_OK);
+    hl_lock_free(lock);
+    check_int(hl_client_close(client), HL_OK);
+}
+
+static void open_hold_close(int64_t number)
+{
+    hl_client *client = kit_open(redis_server_url(server), NULL);
+    hl_lock *lock = kit_lock_number(client, "opened", (int)number);
+    kit_expect(hl_lock_try_acquire(lock, &err), HL_OK);
+    if (number % 2 == 0)
+        kit_expect(hl_lock_release(lock, &err), HL_OK);
+    if (number % 3 == 0) { /* before close or after: both are allowed */
+        hl_lock_free(lock);
+        lock = NULL;
+    }
+    check_int(hl_client_close(client), HL_OK);
+    hl_lock_free(lock);
+}
+
+enum { OPENERS = 8, OPENS = 13 };
+
+static void *open_many(void *arg)
+{
+    for (int i = 0; i < OPENS; i++)
+        open_hold_close(1000 * (1 + (intptr_t)arg) + i);
+    return NULL;
+}
+
+Test(process_files, a_hundred_clients_leave_no_thread_and_no_descriptor, .init = start,
+     .fini = stop)
+{
+    pthread_t opener[OPENERS];
+    int files = census_files();
+    for (int i = 0; i < 100; i++)
+        open_hold_close(i);
+    check_int(census_files(), files);
+    check_int(census_threads_named("hirelock"), 0);
+
+    for (intptr_t i = 0; i < OPENERS; i++)
+        opener[i] = kit_thread(open_many, (void *)i); /* NOLINT(performance-no-int-to-ptr) */
+    for (int i = 0; i < OPENERS; i++)
+        pthread_join(opener[i], NULL);
+    check_int(census_files(), files);
+    check_int(census_threads_named("hirelock"), 0);
+    check(redis_wait_clients(server, REDIS_NORMAL, 0, 5000));
+}

@@ -1,0 +1,182 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Every thread of the program is interrupted a thousand times a second, by a handler without
+ * SA_RESTART: each call ends as it would without. */
+#include "process_kit.h"
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support/redis_probe.h"
+
+enum { WORKERS = 4, TRIERS = 2 };
+
+static struct redis_server *server;
+static hl_client *client;
+static atomic_int interruptions, inside;
+static atomic_bool is_over;
+
+static void start(void)
+{
+    server = redis_server_start(&(struct redis_options){.tcp = true});
+}
+
+static void stop(void)
+{
+    redis_server_stop(server);
+}
+
+static void interrupted(int signal)
+{
+    (void)signal;
+    atomic_fetch_add(&interruptions, 1);
+}
+
+static timer_t storm_begin(void)
+{
+    timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+    const struct itimerspec every = {{.tv_nsec = 1000000}, {.tv_nsec = 1000000}};
+    event._sigev_un._tid = gettid();
+    check_int(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
+    check_int(timer_settime(timer, 0, &every, NULL), 0);
+    return timer;
+}
+
+static void *worker(void *arg)
+{
+    timer_t timer = storm_begin();
+    hl_lock *lock = arg;
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+    while (!atomic_load(&is_over)) {
+        kit_expect(hl_lock_acquire(lock, &err), HL_OK);
+        check_int(atomic_fetch_add(&inside, 1), 0);
+        check(hl_lock_is_held(lock, NULL));
+        kit_expect(hl_lock_inspect(lock, &info, &err), HL_OK);
+        check(info.locked && info.mine);
+        atomic_fetch_sub(&inside, 1);
+        kit_expect(hl_lock_release(lock, &err), HL_OK);
+        kit_expect(hl_client_ping(client, -1, &err), HL_OK);
+    }
+    timer_delete(timer);
+    return NULL;
+}
+
+/* Of a lock that is held all the time: a wait ends when its time is over, and not before. */
+static void *trier(void *arg)
+{
+    timer_t timer = storm_begin();
+    hl_lock *held = arg;
+    while (!atomic_load(&is_over)) {
+        int64_t before = now_ms();
+        kit_expect(hl_lock_acquire_for(held, 40, &err), HL_ETIMEDOUT);
+        check(now_ms() - before >= 40);
+        kit_expect(hl_lock_try_acquire(held, &err), HL_EBUSY);
+    }
+    timer_delete(timer);
+    return NULL;
+}
+
+static void completed(int code, const hl_error *err, void *arg)
+{
+    (void)err;
+    check_int(code, HL_OK);
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static void await_completed(const atomic_int *count, int value)
+{
+    struct deadline deadline = deadline_in(10000);
+    while (atomic_load(count) < value && !deadline_is_over(deadline))
+        deadline_nap();
+    check_int(atomic_load(count), value);
+}
+
+static void *async_worker(void *arg)
+{
+    timer_t timer = storm_begin();
+    hl_lock *lock = arg;
+    atomic_int count = 0;
+    hl_owner *owner = NULL;
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    check_int(hl_owner_new(client, &owner), HL_OK);
+    options.wait_ms = HL_WAIT_FOREVER;
+    options.owner = owner;
+    for (int done = 0; !atomic_load(&is_over);) {
+        check_int(hl_lock_acquire_async(lock, &options, completed, &count), HL_OK);
+        await_completed(&count, ++done);
+        check_int(atomic_fetch_add(&inside, 1), 0);
+        atomic_fetch_sub(&inside, 1);
+        check_int(hl_lock_release_async(lock, owner, completed, &count), HL_OK);
+        await_completed(&count, ++done);
+    }
+    hl_owner_free(owner);
+    timer_delete(timer);
+    return NULL;
+}
+
+Test(process_signals, a_storm_of_interruptions_changes_no_result, .init = start, .fini = stop)
+{
+    struct sigaction action = {.sa_handler = interrupted};
+    struct kit_events events = {.lost_at_ns = 0};
+    pthread_t thread[WORKERS + TRIERS + 1];
+    check_int(sigaction(SIGALRM, &action, NULL), 0);
+    hl_client_options options = kit_options(slow_ms(1500), &events);
+    client = kit_open(redis_server_url(server), &options);
+    hl_lock *lock = kit_lock(client, "stormy"), *held = kit_lock(client, "held");
+    kit_expect(hl_lock_acquire(held, &err), HL_OK);
+    for (int i = 0; i < WORKERS; i++)
+        thread[i] = kit_thread(worker, lock);
+    for (int i = 0; i < TRIERS; i++)
+        thread[WORKERS + i] = kit_thread(trier, held);
+    thread[WORKERS + TRIERS] = kit_thread(async_worker, lock);
+    struct deadline deadline = deadline_in(1000);
+    while (!deadline_is_over(deadline) || atomic_load(&interruptions) < 1000)
+        deadline_nap();
+    atomic_store(&is_over, true);
+    for (int i = 0; i < WORKERS + TRIERS + 1; i++)
+        pthread_join(thread[i], NULL);
+
+    check(kit_stats(client).acquires > 50);
+    check_int(kit_stats(client).losses, 0);
+    check_int(kit_stats(client).reconnects, 0);
+    check(hl_lock_is_held(held, NULL));
+    kit_expect(hl_lock_release(held, &err), HL_OK);
+    check_str(redis_str(server, "KEYS *"), "");
+    hl_lock_free(lock);
+    hl_lock_free(held);
+    check_int(hl_client_close(client), HL_OK);
+}
+
+static pthread_t the_caller;
+
+/* Opening and closing wait as well. */
+static void *interrupt_the_caller(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&is_over)) {
+        pthread_kill(the_caller, SIGALRM);
+        deadline_nap();
+    }
+    return NULL;
+}
+
+Test(process_signals, interruptions_do_not_disturb_open_and_close, .init = start, .fini = stop)
+{
+    struct sigaction action = {.sa_handler = interrupted};
+    check_int(sigaction(SIGALRM, &action, NULL), 0);
+    the_caller = pthread_self();
+    pthread_t thread = kit_thread(interrupt_the_caller, NULL);
+    for (int i = 0; i < 30; i++) {
+        hl_client *opened = kit_open(redis_server_url(server), NULL);
+        hl_lock *lock = kit_lock(opened, "opened");
+        kit_expect(hl_lock_acquire(lock, &err), HL_OK);
+        kit_expect(hl_lock_release(lock, &err), HL_OK);
+        hl_lock_free(lock);
+        check_int(hl_client_close(opened), HL_OK);
+    }
+    atomic_store(&is_over, true);
+    pthread_join(thread, NULL);
+}
