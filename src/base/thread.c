@@ -5,6 +5,7 @@
 
 #include <hirelock/error.h>
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -19,8 +20,10 @@ int hli_thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void 
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int rc = pthread_create(ret_thread, NULL, run, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (rc != 0)
+    if (rc != 0) {
+        errno = rc;
         return HL_ENOMEM;
+    }
     pthread_setname_np(*ret_thread, name);
     return 0;
 }

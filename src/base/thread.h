@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 /* Starts a thread with every signal blocked, so that the program's handlers never run on it, and
- * with a name of at most 15 bytes. Errors: HL_ENOMEM. */
+ * with a name of at most 15 bytes. Errors: HL_ENOMEM, and errno says what ran out. */
 int hli_thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void *), void *arg);
 
 /* A condition variable on CLOCK_MONOTONIC, and a wait on it until a deadline of ours. */

@@ -8,6 +8,7 @@
 #include "lease/call.h"
 #include "lease/watchdog.h"
 
+#include <errno.h>
 #include <string.h>
 
 static void client_on_bell(void *arg)
@@ -125,8 +126,9 @@ static int client_open(const char *url, const hl_client_options *options, hl_cli
     client_init(client, &settings);
     rc = client_start(client, &link);
     if (rc < 0) {
+        int reason = errno; /* memory, descriptors or threads have run out: errno says which */
         hli_client_stop(client);
-        return hli_fail(err, rc, "%s", hl_err_text(rc));
+        return hli_fail(err, rc, "the client cannot start: %s", strerrordesc_np(reason));
     }
     hli_clients_add(client);
     hli_link_start(client->link);

@@ -10,10 +10,13 @@
 
 #include <hirelock/error.h>
 
+#include <errno.h>
 #include <event2/event.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+enum { LOOP_BASE_FILES = 3 }; /* an epoll instance, and both ends of the signal pipe */
 
 struct hli_loop {
     pthread_t thread; /* immutable after start */
@@ -169,10 +172,25 @@ void hli_loop_free(struct hli_loop *loop)
     free(loop);
 }
 
+/* event_base_new() ends the program when it finds no descriptors for its signal pipe: so they are
+ * tried first. (Another thread can still take them in between.) */
+static bool loop_has_files_for_base(void)
+{
+    int fd[LOOP_BASE_FILES], made = 0;
+
+    while (made < LOOP_BASE_FILES && (fd[made] = eventfd(0, EFD_CLOEXEC)) >= 0)
+        made++;
+    int reason = errno;
+    for (int i = 0; i < made; i++)
+        close(fd[i]);
+    errno = reason;
+    return made == LOOP_BASE_FILES;
+}
+
 static int loop_prepare(struct hli_loop *loop)
 {
     atomic_init(&loop->wake_fd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (loop->wake_fd < 0)
+    if (loop->wake_fd < 0 || !loop_has_files_for_base())
         return HL_ENOMEM;
     loop->bell = hli_bell_hang(loop->wake_fd);
     loop->base = event_base_new();
@@ -200,10 +218,13 @@ int hli_loop_start(struct hli_loop **ret_loop, void (*on_bell)(void *arg), void 
     loop->on_bell = on_bell;
     loop->arg = arg;
     int rc = loop_prepare(loop);
-    if (rc < 0)
+    if (rc < 0) {
+        int reason = errno;
         hli_loop_free(loop);
-    else
+        errno = reason;
+    } else {
         *ret_loop = loop;
+    }
     return rc;
 }
 

@@ -35,7 +35,8 @@ struct hli_timer {
     void *arg;
 };
 
-/* on_bell runs on the loop thread after a bell was rung (base/bell.h). Errors: HL_ENOMEM. */
+/* on_bell runs on the loop thread after a bell was rung (base/bell.h). Errors: HL_ENOMEM, and errno
+ * says what ran out. */
 int hli_loop_start(struct hli_loop **ret_loop, void (*on_bell)(void *arg), void *arg);
 
 /* Joins the thread; tasks that wait run before, timers that are set are orphaned, and later ones
