@@ -1,0 +1,238 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Leases: how long a hold lasts, what renews it, and what ends it. */
+
+#include "support/actor.h"
+#include "support/lock_support.h"
+#include "support/process.h"
+#include "support/recorder.h"
+
+#define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
+
+static bool is_not_held(void *lock)
+{
+    return !hl_lock_is_held(lock, NULL);
+}
+
+Law(lease, of_a_hold_is_the_time_it_was_taken_for)
+{
+    hl_lock *lock = new_lock(open_client(NULL), "stock");
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 20000), NULL));
+    int64_t in_redis_ms = pttl_of(lock), here_ms = hl_lock_validity_ms(lock, NULL);
+    check(in_redis_ms > 15000 && in_redis_ms <= 20000);
+    check(here_ms > 15000 && here_ms <= 20000 - 202); /* less its margin */
+}
+
+Law(lease, of_a_hold_without_a_lease_time_is_the_watchdogs)
+{
+    hl_lock *lock = new_lock(open_client(CLIENT(.watchdog_timeout_ms = 40000)), "stock");
+    expect_ok(hl_lock_acquire(lock, NULL));
+    check(pttl_of(lock) > 35000 && pttl_of(lock) <= 40000);
+    check(hl_lock_validity_ms(lock, NULL) <= 40000 - 402);
+}
+
+Law(lease, that_ends_frees_the_lock_and_the_holder_knows_it_before)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_lock(client, "stock");
+    hl_error err = HL_ERROR_INIT;
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 200), NULL));
+    check(wait_until(is_not_held, lock, 5000));
+    check_int(hl_lock_validity_ms(lock, NULL), 0);
+    expect_free(lock);
+    expect_outcome(hl_lock_release(lock, &err), HL_ELOST);
+    check_str(err.text, "release 'stock': the hold ended before its release");
+    expect_outcome(hl_lock_release(lock, NULL), HL_ENOTOWNER);
+    wait_stat(client, losses, 1);
+    check_int(stats_of(client).releases, 0);
+}
+
+Law(lease, that_ended_is_not_released_on_behalf_of_the_next_holder)
+{
+    hl_lock *lock = new_lock(open_client(NULL), "stock");
+    hl_client *next = open_client(NULL);
+    hl_lock *its = new_lock(next, "stock");
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 50), NULL));
+    expect_ok(hl_lock_acquire(its, NULL));
+    expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
+    expect_held_by(next, its, 1);
+    check(hl_lock_is_held(its, NULL));
+}
+
+Law(lease, is_never_renewed_for_a_hold_with_a_lease_time)
+{
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = 60));
+    hl_lock *leased = new_lock(client, "leased"), *renewed = new_lock(client, "renewed");
+    expect_ok(hl_lock_acquire_with(leased, ACQUIRE(.lease_ms = 300), NULL));
+    expect_ok(hl_lock_acquire(renewed, NULL));
+    wait_stat(client, renewals, 20); /* 400 ms */
+    check(!hl_lock_is_held(leased, NULL));
+    check(hl_lock_is_held(renewed, NULL));
+    check_int(redis_int(server, "EXISTS leased"), 0);
+}
+
+Law(watchdog, renews_every_third_of_the_lease_for_as_long_as_it_is_held)
+{
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = 300));
+    hl_lock *lock = new_lock(client, "stock");
+    int64_t before_ms = now_ms();
+    expect_ok(hl_lock_acquire(lock, NULL));
+    wait_stat(client, renewals, 6);
+    check(now_ms() - before_ms >= 590);
+    check(hl_lock_is_held(lock, NULL));
+    expect_held_by(client, lock, 1);
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_free(lock);
+}
+
+Law(watchdog, stops_with_the_release)
+{
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = 60));
+    hl_lock *lock = new_lock(client, "stock"), *other = new_lock(client, "other");
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_release(lock, NULL));
+    redis_do(server, "HSET stock %s 1", "stranger:1");
+    redis_do(server, "PEXPIRE stock 100");
+    expect_ok(hl_lock_acquire(other, NULL));
+    wait_stat(client, renewals, 6);
+    check(redis_wait_int(server, 0, 5000, "EXISTS stock"));
+}
+
+Law(watchdog, does_not_bring_a_lost_lock_back)
+{
+    struct recorder events = RECORDER_INIT;
+    hl_client *client =
+        open_client(CLIENT(.watchdog_timeout_ms = 90, .on_event = record_event, .arg = &events));
+    hl_lock *lock = new_lock(client, "stock");
+    expect_ok(hl_lock_acquire(lock, NULL));
+    redis_do(server, "DEL stock");
+    expect_story(&events, "LOST gone");
+    check(!hl_lock_is_held(lock, NULL));
+    check_int(redis_int(server, "EXISTS stock"), 0);
+    expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
+    close_client(client);
+    expect_story(&events, "LOST gone");
+}
+
+Law(watchdog, gives_an_expiry_back_that_a_stranger_took_away)
+{
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = 90));
+    hl_lock *lock = new_lock(client, "stock");
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 60000), NULL));
+    redis_do(server, "PERSIST stock");
+    expect_ok(hl_lock_inspect(lock, &info, NULL));
+    check_int(info.lease_left_ms, -1);
+    expect_ok(hl_lock_acquire(lock, NULL)); /* watched from now on */
+    wait_stat(client, renewals, 2);
+    check(pttl_of(lock) > 0);
+}
+
+static void hold_and_die(struct process *self, void *url)
+{
+    hl_client *client = NULL;
+    hl_lock *lock = NULL;
+    expect_ok(hl_client_open(url, CLIENT(.watchdog_timeout_ms = 600), &client, NULL));
+    expect_ok(hl_lock_new(client, "stock", &lock, NULL));
+    expect_ok(hl_lock_acquire(lock, NULL));
+    process_tell(self, 0);
+    process_await(self, 1, 1, 60000);
+}
+
+Law(lease, of_a_killed_holder_runs_out)
+{
+    struct process *holder =
+        process_start(hold_and_die, (void *)(uintptr_t)redis_server_url(server));
+    check(process_await(holder, 0, 1, 20000));
+    hl_client *client = open_client(CLIENT(.poll_ms = 10000));
+    hl_lock *lock = new_lock(client, "stock");
+    expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EBUSY);
+    process_kill(holder);
+    int64_t left_ms = pttl_of(lock), before_ms = now_ms();
+    expect_ok(hl_lock_acquire_for(lock, slow_ms(10000), NULL));
+    check(now_ms() - before_ms <= left_ms + slow_ms(500)); /* by its expiry, not by the poll */
+    process_finish(holder, 1000);
+}
+
+Law(max_hold, ends_a_renewed_hold)
+{
+    struct recorder events = RECORDER_INIT;
+    hl_client *client =
+        open_client(CLIENT(.watchdog_timeout_ms = 90, .on_event = record_event, .arg = &events));
+    hl_lock *lock = new_lock(client, "stock");
+    int64_t before_ms = now_ms();
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.max_hold_ms = 200), NULL));
+    expect_story(&events, "LOST max_hold");
+    check(now_ms() - before_ms >= 199);
+    check(!hl_lock_is_held(lock, NULL));
+    check(stats_of(client).renewals > 0);
+    expect_free(lock); /* nothing renews it */
+    expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
+}
+
+Law(max_hold, is_the_outermost_calls)
+{
+    struct recorder events = RECORDER_INIT;
+    hl_client *client =
+        open_client(CLIENT(.watchdog_timeout_ms = 90, .on_event = record_event, .arg = &events));
+    hl_lock *lock = new_lock(client, "stock");
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.max_hold_ms = 1), NULL));
+    wait_stat(client, renewals, 4);
+    check(hl_lock_is_held(lock, NULL));
+    expect_story(&events, "");
+}
+
+Law(min_hold, lets_the_key_rest_after_an_early_release)
+{
+    hl_client *a = open_client(CLIENT(.poll_ms = 10000)),
+              *b = open_client(CLIENT(.poll_ms = 10000));
+    hl_lock *lock = new_lock(a, "cron"), *its = new_lock(b, "cron");
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+    int64_t before_ms = now_ms();
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.min_hold_ms = 800), NULL));
+    expect_ok(hl_lock_release(lock, NULL));
+    check(!hl_lock_is_held(lock, NULL));
+    check_int(hl_lock_hold_count(lock, NULL), 0);
+    expect_held_by(a, lock, 0);
+    check(pttl_of(lock) <= 801);
+    expect_outcome(hl_lock_try_acquire(its, NULL), HL_EBUSY);
+    expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EBUSY); /* its own client too */
+    expect_ok(hl_lock_inspect(its, &info, NULL));
+    check(info.locked && !info.mine && info.hold_count == 0);
+    expect_ok(hl_lock_acquire_for(its, slow_ms(10000), NULL));
+    check(now_ms() - before_ms >= 799);
+    check(now_ms() - before_ms < slow_ms(8000)); /* by its expiry, not by the poll */
+    expect_held_by(b, its, 1);
+}
+
+Law(min_hold, is_no_matter_for_a_late_release)
+{
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = 60));
+    hl_lock *lock = new_lock(client, "cron");
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.min_hold_ms = 50), NULL));
+    wait_stat(client, renewals, 4); /* 80 ms */
+    expect_ok(hl_lock_release(lock, NULL));
+    check_int(redis_int(server, "EXISTS cron"), 0);
+}
+
+Law(min_hold, is_the_outermost_calls_and_counts_from_its_beginning)
+{
+    hl_lock *lock = new_lock(open_client(NULL), "cron");
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.min_hold_ms = 60000), NULL));
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_ok(hl_lock_release(lock, NULL));
+    check_int(redis_int(server, "EXISTS cron"), 0);
+}
+
+Law(min_hold, can_be_ended_by_force)
+{
+    hl_lock *lock = new_lock(open_client(NULL), "cron");
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.min_hold_ms = 60000), NULL));
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EBUSY);
+    expect_ok(hl_lock_force_release(lock, NULL));
+    expect_ok(hl_lock_try_acquire(lock, NULL));
+}
