@@ -1,0 +1,367 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* fork() beside a client at work: what the child may do with its parent's handles, and that the
+ * parent does not notice. */
+#include "process_kit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/census.h"
+#include "support/redis_probe.h"
+
+enum { WORKERS = 3, HOLDS = 20, FORKS = 100 };
+
+static struct redis_server *server;
+static struct kit_events events;
+
+/* What the parent has, and the child inherits. */
+static hl_client *client;
+static hl_lock *busy, *held, *held_by_all[HOLDS];
+static hl_owner *owner;
+static hl_cancel *cancel;
+static atomic_bool is_over;
+
+static void start(void)
+{
+    server = redis_server_start(&(struct redis_options){.tcp = true});
+}
+
+static void stop(void)
+{
+    redis_server_stop(server);
+}
+
+static void parent_open(int64_t watchdog_ms, unsigned flags)
+{
+    hl_client_options options = kit_options(watchdog_ms, &events);
+    options.flags = flags;
+    client = kit_open(redis_server_url(server), &options);
+    busy = kit_lock(client, "busy");
+    held = kit_lock(client, "held");
+    check_int(hl_owner_new(client, &owner), HL_OK);
+    check_int(hl_cancel_new(&cancel), HL_OK);
+}
+
+static void parent_close(void)
+{
+    hl_lock_free(busy);
+    hl_lock_free(held);
+    hl_owner_free(owner);
+    hl_cancel_free(cancel);
+    check_int(hl_client_close(client), HL_OK);
+}
+
+static void never(int code, const hl_error *err, void *arg)
+{
+    (void)code, (void)err, (void)arg;
+    check_msg(false, "a completion in the child");
+}
+
+static void never_inspected(int code, const hl_lock_info *info, const hl_error *err, void *arg)
+{
+    (void)info;
+    never(code, err, arg);
+}
+
+static void child_uses_lock(hl_lock *lock)
+{
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    kit_expect(hl_lock_acquire(lock, &err), HL_EFORKED);
+    kit_expect(hl_lock_try_acquire(lock, &err), HL_EFORKED);
+    kit_expect(hl_lock_acquire_for(lock, 100, &err), HL_EFORKED);
+    options.owner = owner;
+    options.cancel = cancel;
+    kit_expect(hl_lock_acquire_with(lock, &options, &err), HL_EFORKED);
+    kit_expect(hl_lock_release(lock, &err), HL_EFORKED);
+    kit_expect(hl_lock_release_as(lock, owner, &err), HL_EFORKED);
+    kit_expect(hl_lock_force_release(lock, &err), HL_EFORKED);
+    kit_expect(hl_lock_inspect(lock, &info, &err), HL_EFORKED);
+    check(!hl_lock_is_held(lock, NULL) && !hl_lock_is_held(lock, owner));
+    check_int(hl_lock_validity_ms(lock, NULL), 0);
+    check_int(hl_lock_hold_count(lock, NULL), 0);
+    check(hl_lock_name(lock, NULL) != NULL);
+    check_int(hl_lock_acquire_async(lock, &options, never, NULL), HL_EFORKED);
+    check_int(hl_lock_release_async(lock, owner, never, NULL), HL_EFORKED);
+    check_int(hl_lock_force_release_async(lock, never, NULL), HL_EFORKED);
+    check_int(hl_lock_inspect_async(lock, never_inspected, NULL), HL_EFORKED);
+}
+
+static void child_uses_client(void)
+{
+    hl_stats stats = {.size = sizeof stats};
+    hl_lock *made = NULL;
+    hl_owner *another = NULL;
+    kit_expect(hl_client_ping(client, 100, &err), HL_EFORKED);
+    check_int(hl_client_fd(client), HL_EFORKED);
+    check_int(hl_client_dispatch(client), HL_EFORKED);
+    check_int(hl_client_stats(client, &stats), HL_EFORKED);
+    check(hl_client_id(client) != NULL);
+    kit_expect(hl_lock_new(client, "busy", &made, &err), HL_EFORKED);
+    kit_expect(hl_lock_new_bytes(client, "busy", 4, &made, &err), HL_EFORKED);
+    check_int(hl_owner_new(client, &another), HL_EFORKED);
+    check_int(hl_client_close(client), HL_EFORKED);
+    hl_cancel_fire(cancel); /* the child's own copy: rings nobody */
+    hl_cancel_free(cancel);
+    hl_owner_free(owner);
+    hl_lock_free(busy);
+    hl_lock_free(held);
+    check_int(hl_client_close(client), HL_EFORKED);
+}
+
+/* Runs it in a child, which must end by itself: a mutex that nobody will unlock shows as SIGALRM.
+ */
+static void in_a_child(void (*body)(void))
+{
+    int status = 0;
+    pid_t pid = fork();
+    check(pid >= 0);
+    if (pid == 0) {
+        alarm((unsigned)(slow_ms(10000) / 1000));
+        body();
+        _exit(0);
+    }
+    while (waitpid(pid, &status, 0) < 0)
+        check_int(errno, EINTR);
+    check_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with status %x",
+              (unsigned)status);
+}
+
+static void child_uses_everything(void)
+{
+    child_uses_lock(busy);
+    child_uses_lock(held);
+    child_uses_client();
+}
+
+static void *work(void *arg)
+{
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+    hl_stats stats = {.size = sizeof stats};
+    (void)arg;
+    while (!atomic_load(&is_over)) {
+        kit_expect(hl_lock_acquire(busy, &err), HL_OK);
+        check(hl_lock_is_held(busy, NULL));
+        kit_expect(hl_lock_release(busy, &err), HL_OK);
+        kit_expect(hl_lock_inspect(held, &info, &err), HL_OK);
+        check(info.locked && info.mine);
+        hl_lock_free(kit_lock(client, "made and freed"));
+        check_int(hl_client_stats(client, &stats), HL_OK);
+    }
+    return NULL;
+}
+
+static void *wait_for_held(void *arg)
+{
+    (void)arg;
+    kit_expect(hl_lock_acquire(held, &err), HL_OK);
+    kit_expect(hl_lock_release(held, &err), HL_OK);
+    return NULL;
+}
+
+Test(fork_child, every_call_is_refused_and_the_parent_keeps_all_it_holds, .init = start,
+     .fini = stop)
+{
+    pthread_t worker[WORKERS], waiter;
+    parent_open(slow_ms(600), 0);
+    kit_expect(hl_lock_acquire(held, &err), HL_OK);
+    for (int i = 0; i < HOLDS; i++) {
+        held_by_all[i] = kit_lock_number(client, "held", i);
+        kit_expect(hl_lock_acquire(held_by_all[i], &err), HL_OK);
+    }
+    waiter = kit_thread(wait_for_held, NULL);
+    for (int i = 0; i < WORKERS; i++)
+        worker[i] = kit_thread(work, NULL);
+
+    struct deadline deadline = deadline_in(1500); /* more than two leases */
+    for (int i = 0; i < FORKS || !deadline_is_over(deadline); i++)
+        in_a_child(child_uses_everything);
+    atomic_store(&is_over, true);
+    for (int i = 0; i < WORKERS; i++)
+        pthread_join(worker[i], NULL);
+
+    for (int i = 0; i < HOLDS; i++) {
+        check(hl_lock_is_held(held_by_all[i], NULL));
+        kit_expect(hl_lock_release(held_by_all[i], &err), HL_OK);
+        hl_lock_free(held_by_all[i]);
+    }
+    kit_expect(hl_lock_release(held, &err), HL_OK);
+    pthread_join(waiter, NULL);
+    check_int(kit_told(&events, HL_EVENT_LOST), 0);
+    check_int(kit_told(&events, HL_EVENT_DISCONNECTED), 0);
+    check_int(kit_stats(client).reconnects, 0);
+    check_str(redis_str(server, "KEYS *"), "");
+    parent_close();
+}
+
+/* Everything that the server counts. */
+static int64_t commands_at_the_server(void)
+{
+    static const char *const verbs[] = {"evalsha",     "script|load", "subscribe",
+                                        "unsubscribe", "ping",        "client|kill",
+                                        "info",        "eval",        "role"};
+    int64_t count = 0;
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+        count += redis_calls(server, verbs[i]);
+    return count;
+}
+
+static int child_sockets;
+
+static void child_has_no_sockets(void)
+{
+    child_uses_everything();
+    check_int(census_sockets(), child_sockets);
+}
+
+static hl_client *other;
+
+static void *wait_in_other(void *arg)
+{
+    hl_lock *lock = kit_lock(other, "held");
+    (void)arg;
+    kit_expect(hl_lock_acquire_for(lock, slow_ms(10000), &err), HL_OK);
+    kit_expect(hl_lock_release(lock, &err), HL_OK);
+    hl_lock_free(lock);
+    return NULL;
+}
+
+Test(fork_child, nothing_of_the_child_reaches_the_server, .init = start, .fini = stop)
+{
+    redis_do(server, "PING");
+    child_sockets = census_sockets();
+    parent_open(30000, HL_CLIENT_DISPATCH);
+    hl_client_options options = kit_options(30000, NULL);
+    options.poll_ms = 60000; /* only a message wakes its wait */
+    other = kit_open(redis_server_url(server), &options);
+    kit_expect(hl_lock_acquire(held, &err), HL_OK);
+    pthread_t waiter = kit_thread(wait_in_other, NULL);
+    check(redis_wait_subscribers(server, "redisson_lock__channel:{held}", 1, 5000));
+    while (kit_stats(other).commands < 3) /* asked, and again when it had subscribed */
+        deadline_nap();
+    int64_t before = commands_at_the_server();
+    for (int i = 0; i < 5; i++)
+        in_a_child(child_has_no_sockets);
+    int64_t pings = 2 * 2; /* the parent's own, should five seconds have passed */
+    check(commands_at_the_server() - before <= pings);
+    check_int(redis_subscribers(server, "redisson_lock__channel:{held}"), 1);
+    check_int(redis_clients(server, REDIS_NORMAL, "hirelock"), 3);
+
+    /* epoll, too, is as it was: the loop hears of answers, of messages and of wakers. */
+    kit_expect(hl_lock_release(held, &err), HL_OK);
+    pthread_join(waiter, NULL);
+    check_int(kit_stats(client).reconnects + kit_stats(other).reconnects, 0);
+    check_int(hl_client_close(other), HL_OK);
+    parent_close();
+}
+
+static void child_locks_for_itself(void)
+{
+    hl_client_options options = kit_options(slow_ms(600), NULL);
+    hl_client *own = kit_open(redis_server_url(server), &options);
+    check(strcmp(hl_client_id(own), hl_client_id(client)) != 0);
+    hl_lock *same = kit_lock(own, "held"), *free_one = kit_lock(own, "free");
+    kit_expect(hl_lock_try_acquire(same, &err), HL_EBUSY); /* the parent's, in this same thread */
+    check(!hl_lock_is_held(same, NULL));
+    kit_expect(hl_lock_acquire(free_one, &err), HL_OK);
+    check(hl_lock_is_held(free_one, NULL));
+    kit_expect(hl_lock_acquire(held, &err), HL_EFORKED); /* an old handle beside a new client */
+    kit_expect(hl_lock_release(free_one, &err), HL_OK);
+    hl_lock_free(same);
+    hl_lock_free(free_one);
+    check_int(hl_client_close(own), HL_OK);
+}
+
+static void child_leaves_a_hold(void)
+{
+    hl_client_options options = kit_options(slow_ms(300), NULL);
+    hl_lock *lock = kit_lock(kit_open(redis_server_url(server), &options), "left");
+    kit_expect(hl_lock_acquire(lock, &err), HL_OK);
+}
+
+Test(fork_child, a_child_opens_a_client_of_its_own, .init = start, .fini = stop)
+{
+#ifdef HL_TEST_RUNNER
+    skip("under ThreadSanitizer a child of a process with threads starts none");
+#endif
+    parent_open(slow_ms(600), 0);
+    kit_expect(hl_lock_acquire(held, &err), HL_OK);
+    for (int i = 0; i < 10; i++)
+        in_a_child(child_locks_for_itself);
+    in_a_child(child_leaves_a_hold);
+    check(hl_lock_is_held(held, NULL));
+    kit_try_out(client, "left"); /* once its lease is over */
+    kit_expect(hl_lock_release(held, &err), HL_OK);
+    check_int(kit_told(&events, HL_EVENT_LOST), 0);
+    check_int(kit_stats(client).reconnects, 0);
+    parent_close();
+}
+
+static pthread_barrier_t forked;
+
+/* The thread that forks holds, and ends in both processes. */
+static void *hold_fork_and_end(void *arg)
+{
+    (void)arg;
+    kit_expect(hl_lock_acquire(held, &err), HL_OK);
+    pid_t pid = fork();
+    check(pid >= 0);
+    if (pid == 0) {
+        alarm(10);
+        pthread_exit(NULL); /* the last thread of the child: it ends with it */
+    }
+    int status = 0;
+    check(waitpid(pid, &status, 0) == pid);
+    check_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child's thread hangs");
+    check(hl_lock_is_held(held, NULL));
+    pthread_barrier_wait(&forked);
+    pthread_barrier_wait(&forked);
+    kit_expect(hl_lock_release(held, &err), HL_OK);
+    return NULL;
+}
+
+Test(fork_child, a_thread_that_ends_in_the_child_ends_no_hold_of_the_parent, .init = start,
+     .fini = stop)
+{
+    pthread_barrier_init(&forked, NULL, 2);
+    parent_open(slow_ms(300), 0);
+    pthread_t thread = kit_thread(hold_fork_and_end, NULL);
+    pthread_barrier_wait(&forked);
+    uint64_t renewals = kit_stats(client).renewals;
+    struct deadline deadline = deadline_in(5000);
+    while (kit_stats(client).renewals < renewals + 3 && !deadline_is_over(deadline))
+        deadline_nap();
+    check(!deadline_is_over(deadline));
+    check_int(kit_told(&events, HL_EVENT_LOST), 0);
+    pthread_barrier_wait(&forked);
+    pthread_join(thread, NULL);
+    parent_close();
+}
+
+static void fork_from_a_callback(int code, const hl_error *err, void *arg)
+{
+    (void)err;
+    check_int(code, HL_OK);
+    in_a_child(child_uses_everything);
+    check_int(hl_lock_release_as(busy, owner, NULL), HL_OK);
+    atomic_store((atomic_bool *)arg, true);
+}
+
+Test(fork_child, a_fork_from_a_callback_is_like_any_other, .init = start, .fini = stop)
+{
+    atomic_bool done = false;
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    parent_open(30000, 0);
+    options.owner = owner;
+    check_int(hl_lock_acquire_async(busy, &options, fork_from_a_callback, &done), HL_OK);
+    struct deadline deadline = deadline_in(10000);
+    while (!atomic_load(&done) && !deadline_is_over(deadline))
+        deadline_nap();
+    check(atomic_load(&done));
+    kit_try_out(client, "busy");
+    parent_close();
+}
