@@ -75,3 +75,23 @@ struct hli_answer hli_answer_from(const struct hli_reply *reply)
     }
     return answer;
 }
+
+void hli_answer_hide(struct hli_answer *answer, const char *secret)
+{
+    enum { TELLTALE = 16 };
+    const size_t words = sizeof(answer_words) / sizeof(answer_words[0]);
+    char beginning[TELLTALE + 1] = "";
+
+    if (!answer->text || !secret || !secret[0])
+        return;
+    memcpy(beginning, secret, strnlen(secret, TELLTALE));
+    bool repeats = strstr(answer->text, beginning) != NULL;
+    explicit_bzero(beginning, sizeof(beginning));
+    if (!repeats)
+        return;
+    const char *shown = "ERR";
+    for (size_t i = 0; i < words; i++)
+        if (answer_begins(answer->text, answer_words[i].word))
+            shown = answer_words[i].word;
+    answer->text = shown;
+}

@@ -28,6 +28,10 @@ struct hli_answer {
 /* Sorts a reply. */
 struct hli_answer hli_answer_from(const struct hli_reply *reply);
 
+/* An error text that repeats the secret, or the beginning of a long one, is cut down to its code
+ * word: some peers quote what they do not understand. secret may be NULL. */
+void hli_answer_hide(struct hli_answer *answer, const char *secret);
+
 /* Does an error text begin with this code word? */
 bool hli_answer_is(const struct hli_answer *answer, const char *word);
 

@@ -15,6 +15,7 @@
 enum { CONN_READ_BYTES = 16 * 1024 };
 
 static void conn_flush(void *arg);
+static void conn_on_readable(evutil_socket_t fd, short what, void *arg);
 static void conn_lose_patience(void *arg);
 
 void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop,
@@ -88,6 +89,17 @@ bool hli_conn_send(struct hli_conn *conn, struct hli_op *op)
     return true;
 }
 
+/* What the server said before it hung up tells more than a failed write; reading it may close the
+ * connection. */
+static void conn_break_while_writing(struct hli_conn *conn)
+{
+    hl_error err;
+
+    conn_on_readable(conn->fd, EV_READ, conn);
+    hli_fail(&err, HL_ECONN, "the connection broke while writing");
+    hli_conn_close(conn, &err);
+}
+
 /* The loop's part of writing: the rest of what callers began. */
 static void conn_flush(void *arg)
 {
@@ -108,9 +120,7 @@ static void conn_flush(void *arg)
     pthread_mutex_unlock(&conn->mutex);
 
     if (is_open && broken) {
-        hl_error err;
-        hli_fail(&err, HL_ECONN, "the connection broke while writing");
-        hli_conn_close(conn, &err);
+        conn_break_while_writing(conn);
     } else if (is_open && left > 0) {
         event_add(conn->writable, NULL);
     }
@@ -160,11 +170,19 @@ static bool conn_is_message(const struct hli_reply *reply)
     return kind && strcmp(kind->text, "message") == 0;
 }
 
+static struct hli_answer conn_answer(const struct hli_conn *conn, const struct hli_reply *reply)
+{
+    struct hli_answer answer = hli_answer_from(reply);
+
+    hli_answer_hide(&answer, conn->secret);
+    return answer;
+}
+
 /* A reply that nobody asked for. An error is what a server says before it hangs up, such as "max
  * number of clients reached"; anything else is not Redis. */
 static void conn_refuse_surplus(struct hli_conn *conn, const struct hli_reply *reply)
 {
-    struct hli_answer answer = hli_answer_from(reply);
+    struct hli_answer answer = conn_answer(conn, reply);
     hl_error err;
 
     if (answer.verdict == HLI_REPLIED)
@@ -181,7 +199,7 @@ static void conn_dispatch(struct hli_conn *conn, const struct hli_reply *reply)
     if (conn->events->message && conn_is_message(reply)) {
         conn->events->message(conn, reply);
     } else if ((op = conn_take_oldest(conn))) {
-        struct hli_answer answer = hli_answer_from(reply);
+        struct hli_answer answer = conn_answer(conn, reply);
         conn->events->answered(conn, op, &answer);
         op->done(op, &answer);
     } else {

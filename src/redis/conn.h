@@ -35,6 +35,7 @@ struct hli_conn {
     const struct hli_conn_events *events;
     void *arg;
     int64_t request_timeout_ms;
+    const char *secret;             /* stands in no text; borrowed, may be NULL */
     atomic_uint_fast64_t *commands; /* counts what is sent; may be NULL */
 
     struct event *readable, *writable; /* loop thread */

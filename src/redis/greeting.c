@@ -14,11 +14,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first word only: an old server or a proxy may repeat the password in what follows it. */
+/* The first word only: an old server or a proxy may repeat the password in what follows it. A full
+ * server says so in its first answer, whatever was asked. */
 static void greeting_check_auth(struct hli_greeting *greeting, const struct hli_answer *answer)
 {
-    if (answer->verdict == HLI_REFUSED &&
-        (hli_answer_is(answer, "LOADING") || hli_answer_is(answer, "BUSY")))
+    static const char full[] = "ERR max number of clients";
+
+    if (answer->verdict == HLI_REFUSED && strncmp(answer->text, full, strlen(full)) == 0)
+        hli_fail(&greeting->err, HL_ESERVER, "%s", answer->text);
+    else if (answer->verdict == HLI_REFUSED &&
+             (hli_answer_is(answer, "LOADING") || hli_answer_is(answer, "BUSY")))
         hli_fail(&greeting->err, HL_ESERVER, "%.*s", (int)strcspn(answer->text, " "), answer->text);
     else if (answer->verdict != HLI_REPLIED)
         hli_fail(&greeting->err, HL_EDENIED, "the server refused the user or password (%.*s)",

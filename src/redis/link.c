@@ -144,11 +144,13 @@ static void link_on_answered(struct hli_conn *conn, const struct hli_op *op,
 static void link_on_closed(struct hli_conn *conn, const hl_error *err)
 {
     struct hli_link *link = link_of(conn);
-    const hl_error *hint = &link->greeting[conn - link->conn].hint;
+    const struct hli_greeting *greeting = &link->greeting[conn - link->conn];
 
     /* "max number of clients reached" comes as the first answer, and then the server hangs up. */
-    if (link->state == LINK_GREETING && hint->code < 0)
-        err = hint;
+    if (link->state == LINK_GREETING && greeting->err.code < 0)
+        err = &greeting->err;
+    else if (link->state == LINK_GREETING && greeting->hint.code < 0)
+        err = &greeting->hint;
     link_break(link, err);
 }
 
@@ -387,6 +389,7 @@ static void link_init_conns(struct hli_link *link, atomic_uint_fast64_t *command
         hli_conn_init(&link->conn[i], link->loop, &link_conn_events, link);
         link->conn[i].request_timeout_ms = link->settings.request_timeout_ms;
         link->conn[i].commands = commands;
+        link->conn[i].secret = link->settings.url.password;
     }
 }
 
