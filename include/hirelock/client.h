@@ -35,7 +35,7 @@ extern "C" {
 typedef struct hl_client hl_client;
 
 typedef enum hl_event_kind {
-    HL_EVENT_JEOPARDY = 1, /* a renewal is overdue; validity_ms is what is left of the hold */
+    HL_EVENT_JEOPARDY = 1, /* no renewal came for two thirds of the lease; validity_ms is left */
     HL_EVENT_SAFE,         /* the renewal came after all */
     HL_EVENT_LOST,         /* stop: the hold is over; before its expiry if the clock is steady */
     HL_EVENT_DISCONNECTED, /* the server is out of reach; holds live on until their validity ends */
@@ -47,7 +47,7 @@ typedef struct hl_event {
     hl_event_kind kind;
     const char *name; /* the lock's name, NULL for connection events; valid during the call only */
     size_t name_length;
-    int64_t validity_ms; /* what is left of the hold */
+    int64_t validity_ms; /* what is left of the hold; 0 when it is lost */
     /* Of LOST: "expired", "gone", "max_hold", "thread exit", "closed"; of DISCONNECTED: the error.
      */
     const char *reason;
@@ -105,7 +105,7 @@ typedef struct hl_client_options {
  * answers or refuses; a server that is still loading its data is waited for up to
  * outage_timeout_ms. With HL_CLIENT_LAZY it does not wait.
  *
- * Threads: any, except that the parent of a fork must not be forked during it.
+ * Threads: any; no other thread may fork the process meanwhile.
  * Returns: 0; HL_EINVAL (URL or options, err says which); HL_ENOTSUP (a kind of URL that this
  * version does not know); HL_ENOMEM (also when threads or descriptors run out); HL_ECONN,
  * HL_EPROTO, HL_ESERVER or HL_EDENIED with the reason, "connect 127.0.0.1:6379: connection
@@ -132,9 +132,9 @@ HL_API int hl_client_close(hl_client *client);
  * (-1: without end).
  *
  * Threads: any.
- * Returns: 0; HL_ETIMEDOUT, HL_EUNKNOWN (the connection broke before the answer); HL_EINVAL;
- * HL_ENOMEM; HL_ECONN, HL_EPROTO, HL_ESERVER, HL_EDENIED (what keeps the client from connecting,
- * after outage_timeout_ms); HL_ECANCELED (closed meanwhile); HL_ECLOSED; HL_EFORKED.
+ * Returns: 0; HL_ETIMEDOUT (connected, and no answer yet); HL_ECONN, HL_EPROTO, HL_ESERVER (not
+ * connected, and why; at the latest after outage_timeout_ms); HL_EDENIED, at once; HL_EINVAL;
+ * HL_ENOMEM; HL_ECANCELED (closed meanwhile); HL_ECLOSED; HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_client_ping(hl_client *client, int64_t timeout_ms, hl_error *err);
 
@@ -194,7 +194,8 @@ typedef struct hl_stats {
  * Copies the client's statistics; set stats->size to sizeof(hl_stats) before.
  *
  * Threads: any.
- * Returns: 0; HL_EINVAL (NULL, or a size that this version does not know); HL_EFORKED.
+ * Returns: 0; HL_EINVAL (NULL, or no size); HL_EFORKED. A longer struct than this version's is
+ * filled as far as it is known.
  */
 HL_API int hl_client_stats(hl_client *client, hl_stats *stats);
 

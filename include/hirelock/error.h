@@ -93,7 +93,8 @@ HL_API bool hl_err_is_outcome(int code);
  * May the same call succeed later, without anybody changing the program or the server's set-up?
  *
  * Threads: any.
- * Returns: true for HL_EBUSY, HL_ETIMEDOUT, HL_EUNKNOWN, HL_ENOMEM, HL_ECONN and HL_ESERVER.
+ * Returns: true for HL_EBUSY, HL_ETIMEDOUT, HL_EUNKNOWN, HL_ENOMEM, HL_ECONN and HL_ESERVER (most
+ * of what a server refuses passes; WRONGTYPE does not).
  */
 HL_API bool hl_err_is_retriable(int code);
 

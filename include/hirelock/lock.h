@@ -164,8 +164,9 @@ HL_API HL_MUST_CHECK int hl_lock_acquire_with(hl_lock *lock, const hl_acquire_op
  * Returns: 0: released. HL_ENOTOWNER: this thread holds nothing; nothing was changed. HL_ELOST: the
  * hold had ended before (others may have been inside); the level is gone all the same. HL_EUNKNOWN:
  * no answer in time; it is no longer held for this process. HL_EINVAL; HL_ENOMEM (nothing was sent,
- * still held). HL_ESERVER, HL_EDENIED: the server refused; as HL_EUNKNOWN, with its reason.
- * HL_ECLOSED; HL_EFORKED.
+ * still held). HL_ESERVER, HL_EDENIED: the server refused for good, as WRONGTYPE and NOPERM do; the
+ * key is left to its lease. What it refuses for now, as READONLY, ends as HL_EUNKNOWN with its
+ * text. HL_ECLOSED; HL_EFORKED.
  */
 HL_API int hl_lock_release(hl_lock *lock, hl_error *err);
 
@@ -219,7 +220,7 @@ HL_API uint32_t hl_lock_hold_count(const hl_lock *lock, const hl_owner *owner);
  * before (HL_LOCK_INFO_INIT).
  *
  * Threads: any.
- * Returns: 0; HL_EUNKNOWN (the connection broke before the answer); HL_EINVAL; HL_ENOMEM; HL_ECONN,
+ * Returns: 0; HL_EINVAL; HL_ENOMEM; HL_ECONN (also without an answer for outage_timeout_ms),
  * HL_EPROTO, HL_ESERVER (WRONGTYPE: the key is something else), HL_EDENIED; HL_ECANCELED (closed
  * meanwhile); HL_ECLOSED; HL_EFORKED.
  */

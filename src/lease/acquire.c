@@ -162,33 +162,42 @@ void hli_acquire_fail_busy(struct hli_turn *turn, struct hli_acquire *acquire, i
     hli_acquire_fail(turn, acquire, code, text);
 }
 
-/* The wait time or the outage timeout is over: busy if that was the last thing we heard, else the
- * reason why we heard nothing. */
-static void acquire_time_out(struct hli_turn *turn, struct hli_acquire *acquire)
+/* Nothing was heard: the reason for that. */
+static void acquire_fail_unheard(struct hli_turn *turn, struct hli_acquire *acquire)
 {
     const struct hli_name *name = turn->name;
     char text[192];
 
-    if ((name->current && name->current->state == HLI_TENURE_OWN && !acquire->got) ||
-        (name->problem == 0 && name->answered_at >= acquire->wait.started)) {
-        hli_acquire_fail_busy(turn, acquire, HL_ETIMEDOUT);
-    } else if (name->problem < 0) {
+    if (name->problem < 0) {
         hli_acquire_fail(turn, acquire, name->problem, name->problem_text);
-    } else {
-        snprintf(text, sizeof(text), "no answer from %s within %lld ms",
-                 hli_link_where(name->client->link),
-                 (long long)((turn->now - acquire->wait.started) / 1000000));
-        hli_acquire_fail(turn, acquire, HL_ECONN, text);
+        return;
     }
+    snprintf(text, sizeof(text), "no answer from %s within %lld ms",
+             hli_link_where(name->client->link),
+             (long long)((turn->now - acquire->wait.started) / 1000000));
+    hli_acquire_fail(turn, acquire, HL_ECONN, text);
 }
 
-/* When the call has heard nothing that it can use for the outage timeout. Who waits behind an owner
- * of this process is served. */
+/* The wait time is over: busy, if that was the last thing we heard. */
+static void acquire_time_out(struct hli_turn *turn, struct hli_acquire *acquire)
+{
+    const struct hli_name *name = turn->name;
+    bool is_behind_ours = name->current && name->current->state == HLI_TENURE_OWN && !acquire->got;
+
+    if (is_behind_ours || (name->problem == 0 && name->answered_at >= acquire->wait.started))
+        hli_acquire_fail_busy(turn, acquire, HL_ETIMEDOUT);
+    else
+        acquire_fail_unheard(turn, acquire);
+}
+
+/* When an answer will have been missing for the outage timeout. Who sleeps until the next poll, or
+ * waits behind an owner of this process, misses none; a nested call's begins with itself. */
 static hli_ns acquire_outage_at(const struct hli_turn *turn, const struct hli_acquire *acquire)
 {
     const struct hli_name *name = turn->name;
-    bool is_served = name->current && name->current->state == HLI_TENURE_OWN && !acquire->got;
-    hli_ns since = is_served ? turn->now : hli_later(acquire->wait.started, name->answered_at);
+    hli_ns since = acquire->got          ? acquire->wait.started
+                   : name->asked_at != 0 ? hli_later(acquire->wait.started, name->asked_at)
+                                         : turn->now;
 
     return hli_after_ms(since, name->client->settings.outage_timeout_ms);
 }
@@ -203,8 +212,10 @@ static bool acquire_look(struct hli_wait *wait, hli_ns now)
     hli_ns outage_at = acquire_outage_at(&turn, acquire);
     if (goes_on && hli_wait_is_cancelled(wait))
         hli_acquire_fail(&turn, acquire, HL_ECANCELED, "cancelled");
-    else if (goes_on && (now >= wait->deadline || now >= outage_at))
+    else if (goes_on && now >= wait->deadline)
         acquire_time_out(&turn, acquire);
+    else if (goes_on && now >= outage_at)
+        acquire_fail_unheard(&turn, acquire);
     goes_on = !wait->is_finished;
     wait->look_at = hli_earlier(wait->deadline, outage_at);
     if (!goes_on && TAILQ_EMPTY(&acquire->name->waiters))

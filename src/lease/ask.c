@@ -36,6 +36,8 @@ static void ask_send(struct hli_turn *turn, struct hli_tenure *tenure, enum hli_
 {
     if (tenure->longest_lease_ms < tenure->asked_lease_ms)
         tenure->longest_lease_ms = tenure->asked_lease_ms;
+    if (asking == HLI_ASKING_TAKE && turn->name->asked_at == 0)
+        turn->name->asked_at = turn->now;
     tenure->asking = asking;
     tenure->ask.done = ask_done;
     hli_turn_send(turn, tenure, &tenure->ask);
@@ -86,6 +88,7 @@ void hli_ask_abandon(struct hli_turn *turn)
     struct hli_tenure *tenure = name->current;
 
     name->idle_since = turn->now;
+    name->asked_at = 0;
     if (!ask_is_contending(tenure))
         return;
     if (tenure->asking != HLI_ASKING_NOTHING || tenure->may_hold)
@@ -201,6 +204,7 @@ static void ask_is_busy(struct hli_turn *turn, struct hli_tenure *tenure,
     ask_note_busy(turn, answer);
     tenure->may_hold = false;
     name->answered_at = turn->now;
+    name->asked_at = 0;
     if (tenure->state == HLI_TENURE_ASK)
         hli_tenure_move(tenure, HLI_TENURE_WAIT);
     ask_finish_tries(turn);
@@ -222,6 +226,7 @@ static void ask_is_ours(struct hli_turn *turn, struct hli_tenure *tenure)
     tenure->known_count = 1;
     hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms);
     name->answered_at = turn->now;
+    name->asked_at = 0;
     if (turn->now >= tenure->valid_until || head->lease_ms > tenure->asked_lease_ms) {
         hli_ask_go(turn); /* its own field stands: the lease will be extended */
     } else if (head->lease_ms < tenure->asked_lease_ms) {

@@ -39,6 +39,7 @@ struct hli_name {
     struct hli_acquires waiters;
     struct hli_busy busy;
     hli_ns answered_at; /* the last answer that a waiter can use: busy, or held */
+    hli_ns asked_at;    /* since when one is missing: the first TAKE without it; 0 when none is */
     hli_ns heard_at; /* the last message; one that comes while a request is in flight may be about
                         what it missed */
     hli_ns quiet_until; /* messages that told nothing new are listened to again from then on */

@@ -66,7 +66,9 @@ static void release_send(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     if (tenure->is_releasing || tenure->asking == HLI_ASKING_TAKE)
         return;
-    if (!tenure->release.bytes && release_format(tenure, turn->now) < 0) {
+    /* A key that rests does so until a fixed time: a repeated release has less to say. */
+    bool is_stale = tenure->hold.rests_until > 0 || !tenure->release.bytes;
+    if (is_stale && release_format(tenure, turn->now) < 0 && !tenure->release.bytes) {
         tenure->retry_at = hli_after_ms(turn->now, RELEASE_RETRY_MS);
         hli_turn_timer(turn, tenure->retry_at);
         return;
@@ -81,8 +83,10 @@ static void release_begin_dying(struct hli_turn *turn, struct hli_tenure *tenure
     struct hli_name *name = turn->name;
     int64_t lease_ms = tenure->longest_lease_ms;
 
-    if (tenure->state == HLI_TENURE_OWN)
+    if (tenure->state == HLI_TENURE_OWN) {
         hli_turn_unwatch(turn, tenure);
+        tenure->was_alive = tenure->hold.is_accepted && turn->now < hli_hold_validity(tenure);
+    }
     if (name->current == tenure) {
         name->current = NULL;
         TAILQ_INSERT_TAIL(&name->past, tenure, link);

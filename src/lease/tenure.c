@@ -14,7 +14,7 @@
 static const unsigned tenure_followers[] = {
     [HLI_TENURE_NEW] = BIT(ASK) | BIT(DYING),
     [HLI_TENURE_ASK] = BIT(WAIT) | BIT(OWN) | BIT(DYING) | BIT(DEAD),
-    [HLI_TENURE_WAIT] = BIT(ASK) | BIT(OWN) | BIT(DYING) | BIT(DEAD),
+    [HLI_TENURE_WAIT] = BIT(OWN) | BIT(DYING) | BIT(DEAD),
     [HLI_TENURE_OWN] = BIT(LOST) | BIT(DYING),
     [HLI_TENURE_LOST] = BIT(DYING) | BIT(DEAD),
     [HLI_TENURE_DYING] = BIT(DEAD),

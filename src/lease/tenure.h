@@ -6,12 +6,14 @@
  * machine's bones: its states, who may follow whom, and the arithmetic of validity. Pure; what is
  * done in each state is in ask.c, hold.c, release.c and loss.c.
  *
- *     NEW --> ASK <--> WAIT        asking; told that it is busy
- *              |        |
- *              +--------+--> OWN --> LOST      held; the hold ended before its release
- *              |        |     |       |
- *              +--------+-----+-------+--> DYING --> DEAD     release under way; nothing more to
- * come
+ *     NEW --> ASK --> WAIT         asking; told that it is busy
+ *      |       |       |
+ *      |       +-------+--> OWN --> LOST         held; the hold ended before its release
+ *      |       |       |     |       |
+ *      +-------+-------+-----+-------+--> DYING --> DEAD     release under way; over
+ *
+ * From ASK, WAIT and LOST it is a short way to DEAD when there is nothing to release; NEW becomes
+ * DYING when a field that a late command left behind is released (a ghost).
  */
 #ifndef HLI_LEASE_TENURE_H
 #define HLI_LEASE_TENURE_H

@@ -56,7 +56,9 @@ static int force_read(struct hli_call *call, const struct hli_reply *reply)
     int64_t status = 0;
 
     (void)call;
-    return hli_reply_integer_at(reply, 0, &status) && status == 1 ? HL_OK : HL_ENOTOWNER;
+    if (!hli_reply_integer_at(reply, 0, &status))
+        return HL_ESERVER;
+    return status == 1 ? HL_OK : HL_ENOTOWNER;
 }
 
 static int lock_call_format(struct lock_call *call, hli_script_id script)
