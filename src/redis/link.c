@@ -49,8 +49,9 @@ struct hli_link {
     bool was_up;
     struct hli_conn conn[LINK_CONNS];
     struct hli_greeting greeting[LINK_CONNS];
-    struct hli_greeting_past past[LINK_CONNS]; /* of the connections that broke last */
-    unsigned ready;                            /* connections dialled, then greeted */
+    struct hli_greeting_past
+        past[LINK_CONNS]; /* of the connections that were up last; others carried no request */
+    unsigned ready;       /* connections dialled, then greeted */
     struct hli_dial *dial;
     struct link_ping ping[LINK_CONNS];
     struct hli_pubsub pubsub;
@@ -184,7 +185,7 @@ static void link_break(struct hli_link *link, const hl_error *err)
     hli_dial_cancel(link->dial);
     link->dial = NULL;
     for (int i = 0; i < LINK_CONNS; i++) {
-        if (link->greeting[i].now.id != 0)
+        if (link->was_up && link->greeting[i].now.id != 0)
             link->past[i] = link->greeting[i].now;
         hli_conn_close(&link->conn[i], err);
     }

@@ -1,0 +1,209 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Commands that arrive late: sent on a connection that the client has given up, kept by the
+ * network, and delivered when the client has long been on another one.
+ */
+
+#include <stdatomic.h>
+
+#include "connection_fixture.h"
+#include "support/fake_server.h"
+
+/* To let a late command run, the server must be one that refuses CLIENT KILL. */
+static const char no_kill[] = "user default on nopass ~* &* +@all -client|kill";
+
+struct late {
+    struct connection c;
+    hl_client *client, *other;
+    hl_lock *lock, *others_lock;
+};
+
+static void late_start(struct late *late, const char *config, int64_t lease_ms)
+{
+    hl_client_options options = connection_options();
+    options.watchdog_timeout_ms = lease_ms;
+    late->c = connection_start(&(struct redis_options){.config = config});
+    late->client = connection_open(proxy_url(late->c.proxy), &options);
+    late->other = connection_open(redis_server_url(late->c.server), &options);
+    late->lock = connection_lock(late->client, "late");
+    late->others_lock = connection_lock(late->other, "late");
+    expect_code(hl_lock_acquire(late->lock, err), HL_OK); /* the scripts are loaded */
+    expect_code(hl_lock_release(late->lock, err), HL_OK);
+}
+
+static void late_stop(struct late *late)
+{
+    hl_lock_free(late->lock);
+    hl_lock_free(late->others_lock);
+    check_int(hl_client_close(late->client), HL_OK);
+    check_int(hl_client_close(late->other), HL_OK);
+    connection_stop(&late->c);
+}
+
+/* What was kept has arrived: the proxy has passed it on, and the server has read it. */
+static bool late_is_delivered(void *arg)
+{
+    struct late *late = arg;
+    return proxy_kept(late->c.proxy, PROXY_EVERY, PROXY_UP) == 0;
+}
+
+static void late_deliver(struct late *late)
+{
+    check(proxy_kept(late->c.proxy, PROXY_EVERY, PROXY_UP) > 0);
+    proxy_release(late->c.proxy, PROXY_EVERY, PROXY_UP);
+    check(wait_until(late_is_delivered, late, 5000));
+    check_int(redis_int(late->c.server, "EXISTS none"), 0);
+    /* Two connections for each client, and none that is given up. */
+    check(redis_wait_clients(late->c.server, REDIS_NORMAL, 4, 5000));
+}
+
+/* An acquire whose request the network keeps: asked again on a new connection, released. The first
+ * request is still on its way then. */
+static void late_acquire(struct late *late)
+{
+    proxy_hold(late->c.proxy, proxy_accepted(late->c.proxy) - 2, PROXY_UP);
+    expect_code(hl_lock_acquire_for(late->lock, slow_ms(3000), err), HL_OK);
+    check(connection_count(late->client, connection_reconnects) == 1);
+    expect_code(hl_lock_release(late->lock, err), HL_OK);
+    check_int(redis_int(late->c.server, "EXISTS late"), 0);
+}
+
+Test(connection_late, an_acquire_of_a_dropped_connection_never_runs)
+{
+    struct late late;
+    late_start(&late, NULL, slow_ms(20000));
+    int64_t killed = redis_calls(late.c.server, "client|kill");
+    late_acquire(&late);
+    check(redis_calls(late.c.server, "client|kill") >= killed + 2); /* of each connection */
+    int64_t ran = redis_evalsha_calls(late.c.server);
+    late_deliver(&late);
+    check_int(redis_evalsha_calls(late.c.server), ran);
+    check_int(redis_int(late.c.server, "EXISTS late"), 0);
+    late_stop(&late);
+}
+
+Test(connection_late, a_ghost_is_gone_within_its_lease)
+{
+    struct late late;
+    int64_t lease_ms = slow_ms(600);
+    late_start(&late, no_kill, lease_ms);
+    late_acquire(&late);
+    late_deliver(&late);
+    check_msg(connection_key_is_of(late.c.server, "late", late.client), "no ghost came");
+    int64_t begin_ms = now_ms();
+    expect_code(hl_lock_acquire_for(late.others_lock, slow_ms(5000), err), HL_OK);
+    check(now_ms() - begin_ms <= lease_ms + slow_ms(300));
+    expect_code(hl_lock_release(late.others_lock, err), HL_OK);
+    late_stop(&late);
+}
+
+Test(connection_late, a_ghost_is_cleaned_by_the_client_that_meets_it)
+{
+    struct late late;
+    late_start(&late, no_kill, slow_ms(20000));
+    late_acquire(&late);
+    late_deliver(&late);
+    check_msg(connection_key_is_of(late.c.server, "late", late.client), "no ghost came");
+    check(!hl_lock_is_held(late.lock, NULL));
+    int64_t begin_ms = now_ms();
+    expect_code(hl_lock_acquire_for(late.lock, slow_ms(5000), err), HL_OK);
+    check(now_ms() - begin_ms < slow_ms(2000));
+    expect_code(hl_lock_release(late.lock, err), HL_OK);
+    check_int(redis_int(late.c.server, "EXISTS late"), 0);
+    late_stop(&late);
+}
+
+/* The request of a release is kept; the call ends without an answer, and the release is repeated on
+ * the new connection. */
+static void late_release(struct late *late)
+{
+    expect_code(hl_lock_acquire(late->lock, err), HL_OK);
+    proxy_hold(late->c.proxy, proxy_accepted(late->c.proxy) - 2, PROXY_UP);
+    expect_code(hl_lock_release(late->lock, err), HL_EUNKNOWN);
+    check_int(hl_lock_hold_count(late->lock, NULL), 0);
+    check(redis_wait_int(late->c.server, 0, 5000, "EXISTS late"));
+}
+
+Test(connection_late, a_release_does_not_free_a_newer_hold_of_its_thread)
+{
+    struct late late;
+    late_start(&late, no_kill, slow_ms(20000));
+    late_release(&late);
+    expect_code(hl_lock_acquire(late.lock, err), HL_OK);
+    int64_t ran = redis_evalsha_calls(late.c.server);
+    late_deliver(&late);
+    check_msg(redis_evalsha_calls(late.c.server) == ran + 1, "the late release did not run");
+    check(hl_lock_is_held(late.lock, NULL));
+    check(connection_key_is_of(late.c.server, "late", late.client));
+    expect_code(hl_lock_release(late.lock, err), HL_OK);
+    late_stop(&late);
+}
+
+Test(connection_late, a_release_does_not_free_the_hold_of_another_client)
+{
+    struct late late;
+    late_start(&late, no_kill, slow_ms(20000));
+    late_release(&late);
+    expect_code(hl_lock_acquire(late.others_lock, err), HL_OK);
+    late_deliver(&late);
+    check(connection_key_is_of(late.c.server, "late", late.other));
+    expect_code(hl_lock_release(late.others_lock, err), HL_OK);
+    late_stop(&late);
+}
+
+/* Ids begin at 1 again when a server starts: an old id would be a stranger's connection. */
+Test(connection_late, no_connection_of_another_run_of_the_server_is_killed)
+{
+    struct redis_server *server = redis_server_start(&(struct redis_options){.tcp = true});
+    hl_client_options options = connection_options();
+    hl_client *client = connection_open(redis_server_url(server), &options);
+    redis_server_restart(server);
+    check(connection_wait_for(client, connection_reconnects, 1, 5000));
+    expect_code(hl_client_ping(client, -1, err), HL_OK);
+    check_int(redis_calls(server, "client|kill"), 0);
+    check_int(hl_client_close(client), HL_OK);
+    redis_server_stop(server);
+}
+
+/* A connection that broke while it was greeted never carried a command of ours; the one to be
+ * killed is still the one before it. */
+struct killed {
+    atomic_int times[8]; /* by id */
+    atomic_int answers_left;
+};
+
+static bool run_id_answer(const struct resp_command *command, struct fake_reply *reply, void *arg)
+{
+    static const char info[] = "redis_version:7.0.15\r\n"
+                               "run_id:0123456789abcdef0123456789abcdef01234567\r\n";
+    struct killed *killed = arg;
+    if (resp_command_begins(command, "CLIENT KILL") && command->argc == 4)
+        atomic_fetch_add(&killed->times[command->argv[3][0] & 7], 1);
+    if (!resp_command_begins(command, "INFO"))
+        return false;
+    fake_reply_bulk(reply, info, sizeof info - 1);
+    return true;
+}
+
+Test(connection_late, the_connection_to_be_killed_is_remembered_until_it_is)
+{
+    const struct fake_step steps[] = {{.expect = "CLIENT KILL", .answer = "", .then = FAKE_RESET},
+                                      {.expect = "CLIENT KILL", .answer = "", .then = FAKE_RESET}};
+    struct killed killed = {0};
+    struct fake_server *fake = fake_server_start(run_id_answer, &killed);
+    hl_client_options options = connection_options();
+    hl_client *client = connection_open(fake_server_url(fake), &options);
+    check_int(fake_server_count(fake, "CLIENT KILL"), 0);
+    fake_server_play(fake, steps, 2); /* two attempts to connect break before they kill */
+    fake_server_close_all(fake, FAKE_RESET);
+    check(connection_wait_for(client, connection_reconnects, 1, 5000));
+    check(fake_server_wait_play(fake, 5000));
+    check_int(atomic_load(&killed.times[1]), 1);
+    check_int(atomic_load(&killed.times[2]), 1);
+    for (int id = 3; id < 8; id++)
+        check_int(atomic_load(&killed.times[id]), 0);
+    check_int(hl_client_close(client), HL_OK);
+    fake_server_stop(fake);
+}
