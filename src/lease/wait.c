@@ -50,11 +50,16 @@ int hli_wait_block(struct hli_wait *wait)
     return wait->code;
 }
 
+/* A cancel that was fired before the flag could be seen is seen here; one that is fired later moves
+ * the timer itself, and is not put off by this. */
 bool hli_wait_look_after(struct hli_wait *wait)
 {
+    hli_ns look_at = wait->look_at;
+
     if (atomic_exchange(&wait->is_looked_after, true))
         return false;
-    hli_timer_set(wait->client->loop, &wait->timer, wait->look_at);
+    hli_timer_set_earlier(wait->client->loop, &wait->timer,
+                          hli_wait_is_cancelled(wait) ? 0 : look_at);
     return true;
 }
 

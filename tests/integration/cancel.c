@@ -145,9 +145,18 @@ Law(cancel, ends_an_async_wait)
     check_str(recorder_entry(&told, 0).said, "acquire 'stock': cancelled");
 }
 
-static void fire_arg(void *one)
+struct shot {
+    hl_cancel *cancel;
+    int64_t delay_ns;
+};
+
+static void fire_soon(void *arg)
 {
-    hl_cancel_fire(one);
+    const struct shot *shot = arg;
+    int64_t at_ns = now_ns() + shot->delay_ns;
+    while (now_ns() < at_ns)
+        ;
+    hl_cancel_fire(shot->cancel);
 }
 
 Law(cancel, is_never_missed_by_an_async_wait_however_close_it_comes)
@@ -156,11 +165,12 @@ Law(cancel, is_never_missed_by_an_async_wait_however_close_it_comes)
     struct recorder told = RECORDER_INIT;
     struct actor *actor = actor_start();
     hl_owner *owner = new_owner(client);
-    for (int i = 0; i < 250; i++) {
-        hl_cancel *one = new_cancel();
-        actor_begin(actor, fire_arg, one);
-        expect_ok(hl_lock_acquire_async(lock, ACQUIRE(.wait_ms = -1, .cancel = one, .owner = owner),
-                                        record_done, &told));
+    for (int i = 0; i < RECORDER_ENTRIES; i++) {
+        struct shot shot = {new_cancel(), (i % 32) * 2000};
+        actor_begin(actor, fire_soon, &shot);
+        expect_ok(hl_lock_acquire_async(
+            lock, ACQUIRE(.wait_ms = -1, .cancel = shot.cancel, .owner = owner), record_done,
+            &told));
         check_msg(recorder_wait(&told, i + 1), "the %dth cancel was missed", i);
         check_int(recorder_entry(&told, i).code, HL_ECANCELED);
         actor_await(actor);
