@@ -56,6 +56,14 @@ static int url_decode(struct url_part part, char **ret_text)
     return 0;
 }
 
+/* What kept a part from being decoded. */
+static int url_undecoded(hl_error *err, int rc, const char *part)
+{
+    if (rc == HL_ENOMEM)
+        return hli_fail(err, rc, "URL: %s", hl_err_text(rc));
+    return hli_fail(err, rc, "URL: the %s is not percent-encoded properly", part);
+}
+
 static int url_number(struct url_part part, uint32_t limit, uint32_t *ret_number)
 {
     uint32_t number = 0;
@@ -96,8 +104,7 @@ static int url_login(struct url_part login, struct hli_url *url, hl_error *err)
         rc = url_decode(user, &url->username);
     if (rc == 0 && has_password)
         rc = url_decode(login, &url->password);
-    return rc == 0 ? 0
-                   : hli_fail(err, rc, "URL: the user or password is not percent-encoded properly");
+    return rc == 0 ? 0 : url_undecoded(err, rc, "user or password");
 }
 
 static int url_database(struct url_part part, struct hli_url *url, hl_error *err)
@@ -141,7 +148,7 @@ static int url_host(struct url_part rest, struct hli_url *url, hl_error *err)
     int rc = url_decode(host, &url->host);
     if (rc == 0 && !url_is_host(url->host))
         return hli_fail(err, HL_EINVAL, "URL: the host holds a character that no host has");
-    return rc == 0 ? 0 : hli_fail(err, rc, "URL: the host is not percent-encoded properly");
+    return rc == 0 ? 0 : url_undecoded(err, rc, "host");
 }
 
 static int url_parse_tcp(struct url_part rest, struct hli_url *url, hl_error *err)
@@ -173,7 +180,7 @@ static int url_parse_unix(struct url_part rest, struct hli_url *url, hl_error *e
     if (path.length == 0 || path.at[0] != '/')
         return hli_fail(err, HL_EINVAL, "URL: a unix socket needs an absolute path, unix:///path");
     int rc = url_decode(path, &url->host);
-    return rc == 0 ? 0 : hli_fail(err, rc, "URL: the path is not percent-encoded properly");
+    return rc == 0 ? 0 : url_undecoded(err, rc, "path");
 }
 
 static bool url_has_scheme(const char *text, const char *scheme)

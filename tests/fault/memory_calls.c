@@ -1,0 +1,423 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Each public call, with each of its own allocations failing once: it ends with a code that its
+ * header names, nothing is held that its caller does not know of, and the next call works.
+ */
+#include "process_kit.h"
+
+#include "support/census.h"
+#include "support/failing_malloc.h"
+#include "support/redis_probe.h"
+
+static struct redis_server *server;
+
+static void start(void)
+{
+    if (!failing_malloc_available())
+        skip("a sanitizer brings its own allocator");
+    server = redis_server_start(NULL);
+}
+
+static void stop(void)
+{
+    redis_server_stop(server);
+}
+
+/* A call under test, with what it works on, new for each failure. */
+struct subject {
+    int (*call)(struct subject *subject);
+    bool wants_hold;   /* by the thread and by the owner, of two locks */
+    bool leaves_holds; /* when it failed, what was held still is */
+    hl_client *client;
+    hl_lock *lock, *owned;
+    hl_owner *owner;
+    hl_error err;
+    int code;
+    atomic_int completions, completion_code;
+};
+
+static void subject_prepare(void *arg)
+{
+    struct subject *subject = arg;
+    hl_client_options options = kit_options(slow_ms(1000), NULL);
+    subject->client = kit_open(redis_server_url(server), &options);
+    subject->lock = kit_lock(subject->client, "subject");
+    subject->owned = kit_lock(subject->client, "owned");
+    check_int(hl_owner_new(subject->client, &subject->owner), HL_OK);
+    subject->err = (hl_error)HL_ERROR_INIT;
+    atomic_store(&subject->completions, 0);
+    if (subject->wants_hold) {
+        hl_acquire_options owned = HL_ACQUIRE_OPTIONS_INIT;
+        owned.owner = subject->owner;
+        kit_expect(hl_lock_acquire(subject->lock, &err), HL_OK);
+        kit_expect(hl_lock_acquire_with(subject->owned, &owned, &err), HL_OK);
+    }
+}
+
+static void subject_run(void *arg)
+{
+    struct subject *subject = arg;
+    subject->code = subject->call(subject);
+}
+
+static void subject_done(int code, const hl_error *err, void *arg)
+{
+    struct subject *subject = arg;
+    (void)err;
+    atomic_store(&subject->completion_code, code);
+    atomic_fetch_add(&subject->completions, 1);
+}
+
+static void subject_inspected(int code, const hl_lock_info *info, const hl_error *err, void *arg)
+{
+    (void)info;
+    subject_done(code, err, arg);
+}
+
+/* A call that was not made with success has told nobody, one that was tells once. */
+static int subject_await(struct subject *subject, int started)
+{
+    struct deadline deadline = deadline_in(5000);
+    if (started != HL_OK) {
+        check_int(atomic_load(&subject->completions), 0);
+        return started;
+    }
+    while (atomic_load(&subject->completions) == 0 && !deadline_is_over(deadline))
+        deadline_nap();
+    check_int(atomic_load(&subject->completions), 1);
+    return atomic_load(&subject->completion_code);
+}
+
+static void subject_end(struct subject *subject)
+{
+    kit_try_out(subject->client, "afterwards");
+    hl_lock_free(subject->lock);
+    hl_lock_free(subject->owned);
+    hl_owner_free(subject->owner);
+    check_int(hl_client_close(subject->client), HL_OK);
+    check_int(census_threads_named("hirelock"), 0);
+    redis_do(server, "DEL subject owned"); /* holds that close left to their lease */
+}
+
+/* 0 or HL_ENOMEM, with words; after the latter everything is as it was before. */
+static void subject_verify(void *arg, bool failed)
+{
+    struct subject *subject = arg;
+    check_msg(subject->code == HL_OK || (failed && subject->code == HL_ENOMEM),
+              "the call ended with %s (%s)", hl_err_name(subject->code), subject->err.text);
+    if (subject->code == HL_ENOMEM && subject->wants_hold) {
+        check(hl_lock_is_held(subject->lock, NULL));
+        check(hl_lock_is_held(subject->owned, subject->owner));
+    } else if (subject->code == HL_ENOMEM) {
+        check_int(redis_int(server, "EXISTS subject owned"), 0);
+        check_int(kit_stats(subject->client).holds_now, 0);
+    }
+    subject_end(subject);
+}
+
+static long sweep(int (*call)(struct subject *), bool wants_hold)
+{
+    struct subject subject = {.call = call, .wants_hold = wants_hold};
+    return failing_malloc_sweep(&(struct failing_scenario){.scope = FAILING_THREAD,
+                                                           .prepare = subject_prepare,
+                                                           .run = subject_run,
+                                                           .verify = subject_verify,
+                                                           .arg = &subject});
+}
+
+static int acquire(struct subject *subject)
+{
+    return hl_lock_acquire(subject->lock, &subject->err);
+}
+
+static int try_acquire(struct subject *subject)
+{
+    return hl_lock_try_acquire(subject->lock, &subject->err);
+}
+
+static int acquire_for(struct subject *subject)
+{
+    return hl_lock_acquire_for(subject->lock, slow_ms(2000), &subject->err);
+}
+
+static void ignore_event(const hl_event *event, void *arg)
+{
+    (void)event, (void)arg;
+}
+
+static int acquire_with_all(struct subject *subject)
+{
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    options.wait_ms = slow_ms(2000);
+    options.lease_ms = slow_ms(2000);
+    options.max_hold_ms = slow_ms(3000);
+    options.on_event = ignore_event; /* the first to want callbacks */
+    return hl_lock_acquire_with(subject->owned, &options, &subject->err);
+}
+
+Test(memory_calls, acquire_holds_or_has_sent_nothing, .init = start, .fini = stop)
+{
+    check(sweep(acquire, false) >= 2);
+    check(sweep(try_acquire, false) >= 2);
+    check(sweep(acquire_for, false) >= 2);
+    check(sweep(acquire_with_all, false) >= 2);
+}
+
+static void *acquire_anew(void *arg)
+{
+    struct subject *subject = arg; /* a thread that the library has never seen */
+    failing_malloc_arm(FAILING_THREAD, subject->completion_code);
+    subject->code = hl_lock_acquire(subject->lock, &subject->err);
+    subject->leaves_holds = failing_malloc_disarm();
+    if (subject->code == HL_OK)
+        kit_expect(hl_lock_release(subject->lock, &err), HL_OK);
+    return NULL;
+}
+
+Test(memory_calls, the_first_call_of_a_thread_makes_its_owner_or_fails, .init = start, .fini = stop)
+{
+    struct subject subject = {.leaves_holds = true};
+    int n = 0;
+    for (; subject.leaves_holds; n++) {
+        subject_prepare(&subject);
+        atomic_store(&subject.completion_code, n);
+        pthread_join(kit_thread(acquire_anew, &subject), NULL);
+        subject_verify(&subject, subject.leaves_holds);
+    }
+    check(n >= 4);
+}
+
+static int nest(struct subject *subject)
+{
+    int code = hl_lock_acquire(subject->lock, &subject->err);
+    if (code == HL_OK)
+        check_int(hl_lock_hold_count(subject->lock, NULL), 2);
+    else
+        check_int(hl_lock_hold_count(subject->lock, NULL), 1);
+    return code;
+}
+
+static int nest_longer(struct subject *subject)
+{
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    options.lease_ms = slow_ms(5000);
+    return hl_lock_acquire_with(subject->lock, &options, &subject->err);
+}
+
+static int release(struct subject *subject)
+{
+    return hl_lock_release(subject->lock, &subject->err);
+}
+
+static int release_as(struct subject *subject)
+{
+    return hl_lock_release_as(subject->owned, subject->owner, &subject->err);
+}
+
+static int release_async(struct subject *subject)
+{
+    return subject_await(
+        subject, hl_lock_release_async(subject->owned, subject->owner, subject_done, subject));
+}
+
+Test(memory_calls, nesting_and_releasing_succeed_or_leave_the_hold, .init = start, .fini = stop)
+{
+    check(sweep(nest, true) >= 1);
+    check(sweep(nest_longer, true) >= 1);
+    check(sweep(release, true) >= 1);
+    check(sweep(release_as, true) >= 1);
+    check(sweep(release_async, true) >= 1);
+}
+
+static int acquire_async(struct subject *subject)
+{
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    options.owner = subject->owner;
+    options.wait_ms = slow_ms(2000);
+    return subject_await(subject,
+                         hl_lock_acquire_async(subject->lock, &options, subject_done, subject));
+}
+
+static int inspect_async(struct subject *subject)
+{
+    return subject_await(subject, hl_lock_inspect_async(subject->lock, subject_inspected, subject));
+}
+
+static int inspect(struct subject *subject)
+{
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+    return hl_lock_inspect(subject->lock, &info, &subject->err);
+}
+
+static int force_release(struct subject *subject)
+{
+    return hl_lock_force_release(subject->lock, &subject->err);
+}
+
+static int force_release_async(struct subject *subject)
+{
+    return subject_await(subject,
+                         hl_lock_force_release_async(subject->lock, subject_done, subject));
+}
+
+static int ping(struct subject *subject)
+{
+    return hl_client_ping(subject->client, -1, &subject->err);
+}
+
+static int stats(struct subject *subject)
+{
+    hl_stats counted = {.size = sizeof counted};
+    return hl_client_stats(subject->client, &counted);
+}
+
+Test(memory_calls, questions_are_answered_or_fail, .init = start, .fini = stop)
+{
+    check(sweep(acquire_async, false) >= 3);
+    check(sweep(inspect, false) >= 2);
+    check(sweep(inspect_async, false) >= 2);
+    check(sweep(force_release, true) >= 2);
+    check(sweep(force_release_async, true) >= 2);
+    check(sweep(ping, false) >= 2);
+    check_int(sweep(stats, false), 0);
+}
+
+static int make_a_lock(struct subject *subject)
+{
+    hl_lock *made = NULL;
+    int code = hl_lock_new(subject->client, "a name not seen before", &made, &subject->err);
+    check((made != NULL) == (code == HL_OK));
+    hl_lock_free(made);
+    return code;
+}
+
+static int make_an_owner(struct subject *subject)
+{
+    hl_owner *made = NULL;
+    int code = hl_owner_new(subject->client, &made);
+    check((made != NULL) == (code == HL_OK));
+    hl_owner_free(made);
+    return code;
+}
+
+static int make_a_cancel(struct subject *subject)
+{
+    hl_cancel *made = NULL;
+    int code = hl_cancel_new(&made);
+    (void)subject;
+    check((made != NULL) == (code == HL_OK));
+    hl_cancel_fire(made);
+    hl_cancel_free(made);
+    return code;
+}
+
+Test(memory_calls, handles_are_made_or_not, .init = start, .fini = stop)
+{
+    check(sweep(make_a_lock, false) >= 2);
+    check_int(sweep(make_an_owner, false), 1);
+    check_int(sweep(make_a_cancel, false), 1);
+}
+
+static int dispatched(struct subject *subject)
+{
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    options.owner = subject->owner;
+    int code = hl_lock_acquire_async(subject->lock, &options, subject_done, subject);
+    struct deadline deadline = deadline_in(5000);
+    while (code == HL_OK && atomic_load(&subject->completions) == 0 && !deadline_is_over(deadline))
+        check(hl_client_dispatch(subject->client) >= 0);
+    check_int(atomic_load(&subject->completions), code == HL_OK);
+    return code == HL_OK ? atomic_load(&subject->completion_code) : code;
+}
+
+static void dispatched_prepare(void *arg)
+{
+    struct subject *subject = arg;
+    hl_client_options options = kit_options(slow_ms(1000), NULL);
+    options.flags = HL_CLIENT_DISPATCH;
+    subject_prepare(arg);
+    hl_lock_free(subject->lock);
+    hl_lock_free(subject->owned);
+    hl_owner_free(subject->owner);
+    check_int(hl_client_close(subject->client), HL_OK);
+    subject->client = kit_open(redis_server_url(server), &options);
+    subject->lock = kit_lock(subject->client, "subject");
+    subject->owned = kit_lock(subject->client, "owned");
+    check_int(hl_owner_new(subject->client, &subject->owner), HL_OK);
+}
+
+Test(memory_calls, dispatch_runs_each_completion_once, .init = start, .fini = stop)
+{
+    struct subject subject = {.call = dispatched};
+    check(failing_malloc_sweep(&(struct failing_scenario){.scope = FAILING_THREAD,
+                                                          .prepare = dispatched_prepare,
+                                                          .run = subject_run,
+                                                          .verify = subject_verify,
+                                                          .arg = &subject}) >= 2);
+}
+
+/* Opening and closing, whichever thread's allocation fails. */
+static int files_before;
+
+static void open_prepare(void *arg)
+{
+    struct subject *subject = arg;
+    subject->client = NULL;
+    subject->err = (hl_error)HL_ERROR_INIT;
+}
+
+static int open_with_all(struct subject *subject)
+{
+    static const char password[] = "secret";
+    hl_client_options options = kit_options(slow_ms(1000), NULL);
+    options.on_event = ignore_event;
+    options.name_prefix = "prefix:";
+    options.client_name = "memory";
+    options.password = password;
+    return hl_client_open(redis_server_url(server), &options, &subject->client, &subject->err);
+}
+
+static void open_verify(void *arg, bool failed)
+{
+    struct subject *subject = arg;
+    if (subject->code == HL_OK) {
+        kit_try_out(subject->client, "opened");
+        check_int(hl_client_close(subject->client), HL_OK);
+    } else {
+        check_msg(failed && (subject->code == HL_ENOMEM || subject->code == HL_ECONN),
+                  "open ended with %s (%s)", hl_err_name(subject->code), subject->err.text);
+        /* the latter are pthread_create's words for it */
+        check_msg(strstr(subject->err.text, "memory") ||
+                      strstr(subject->err.text, "temporarily unavailable"),
+                  "%s", subject->err.text);
+        check(!subject->client);
+    }
+    check_int(census_threads_named("hirelock"), 0);
+    check_int(census_files(), files_before);
+}
+
+static void open_start(void)
+{
+    start();
+    redis_do(server, "CONFIG SET requirepass secret");
+    redis_do(server, "PING");
+    files_before = census_files();
+}
+
+static long open_sweep(enum failing_scope scope)
+{
+    struct subject subject = {.call = open_with_all};
+    return failing_malloc_sweep(&(struct failing_scenario){.scope = scope,
+                                                           .prepare = open_prepare,
+                                                           .run = subject_run,
+                                                           .verify = open_verify,
+                                                           .arg = &subject});
+}
+
+Test(memory_calls, open_succeeds_or_leaves_nothing, .init = open_start, .fini = stop)
+{
+    check(open_sweep(FAILING_THREAD) >= 8);
+    check(open_sweep(FAILING_PROCESS) >= 30);
+}
