@@ -9,6 +9,7 @@
 #include "lease/hold.h"
 #include "lease/notice.h"
 #include "lease/release.h"
+#include "lease/renewal.h"
 
 static void loss_of_level(struct hli_turn *turn, struct hli_tenure *tenure)
 {
@@ -86,8 +87,8 @@ hli_ns hli_loss_look(struct hli_tenure *tenure, bool *ret_renew)
     hli_turn_begin(&turn, tenure->name);
     if (tenure->state == HLI_TENURE_OWN && !loss_by_clock(&turn, tenure)) {
         loss_warn(&turn, tenure);
-        *ret_renew =
-            tenure->hold.is_watched && !tenure->is_renewing && turn.now >= tenure->renew_at;
+        *ret_renew = tenure->hold.is_watched && !tenure->is_renewing &&
+                     turn.now + hli_renewal_slack(tenure->name->client) >= tenure->renew_at;
         if (*ret_renew)
             tenure->is_renewing = true;
         due = hli_hold_due(tenure);

@@ -10,8 +10,8 @@
  * Name mutex. */
 void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const char *reason);
 
-/* The watchdog's look at a tenure that is due: declares jeopardy or loss by the clock alone.
- * Returns when to look again, HLI_NEVER when never; and whether it is to be renewed. */
+/* The watchdog's look at a tenure that is due, or nearly: declares jeopardy or loss by the clock
+ * alone. Returns when to look again, HLI_NEVER when never; and whether it is to be renewed. */
 hli_ns hli_loss_look(struct hli_tenure *tenure, bool *ret_renew);
 
 #endif

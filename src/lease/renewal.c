@@ -13,10 +13,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { NUMBER_SIZE = 24, RENEWAL_WORDS = 3 };
+enum { NUMBER_SIZE = 24, RENEWAL_WORDS = 3, RENEWAL_SLACKS = 300 /* in a lease */ };
 
 static void renewal_send(void *arg);
 static void renewal_answered(struct hli_op *op, const struct hli_answer *answer);
+
+hli_ns hli_renewal_slack(const hl_client *client)
+{
+    return HLI_MS(client->settings.watchdog_timeout_ms) / RENEWAL_SLACKS;
+}
 
 void hli_renewal_init(struct hli_renewal *renewal, hl_client *client,
                       void (*done)(struct hli_renewal *renewal))

@@ -29,6 +29,10 @@ struct hli_renewal {
 
 TAILQ_HEAD(hli_renewals, hli_renewal);
 
+/* When one hold is due, those that are due so soon after it go along: holds that were taken one
+ * after the other would else be renewed one by one, at several times the server's cost. */
+hli_ns hli_renewal_slack(const hl_client *client);
+
 void hli_renewal_init(struct hli_renewal *renewal, hl_client *client,
                       void (*done)(struct hli_renewal *renewal));
 void hli_renewal_deinit(struct hli_renewal *renewal);

@@ -69,13 +69,13 @@ void hli_watchdog_review(struct hli_watchdog *watchdog)
     pthread_mutex_unlock(&watchdog->mutex);
 }
 
-/* Takes a tenure that is due out of the heap, with its reference; NULL when none is. With the
- * mutex. */
-static struct hli_tenure *watchdog_pop(struct hli_watchdog *watchdog, hli_ns now)
+/* Takes a tenure that is due by then out of the heap, with its reference; NULL when none is. With
+ * the mutex. */
+static struct hli_tenure *watchdog_pop(struct hli_watchdog *watchdog, hli_ns by)
 {
     struct hli_heap_node *first = hli_heap_first(&watchdog->heap);
 
-    if (!first || (first->at > now && !watchdog->is_reviewing))
+    if (!first || (first->at > by && !watchdog->is_reviewing))
         return NULL;
     hli_heap_remove(&watchdog->heap, first);
     return HLI_OF(first, struct hli_tenure, due);
@@ -99,15 +99,16 @@ static void watchdog_look(struct hli_watchdog *watchdog, struct hli_tenure *tenu
     pthread_mutex_unlock(&watchdog->mutex);
 }
 
-/* All that are due now; a review's list is taken first, for what is put back would be found again.
- */
-static void watchdog_look_at_due(struct hli_watchdog *watchdog, hli_ns now)
+/* All that are due now, and soon; the list is taken first, for what is put back would be found
+ * again. */
+static void watchdog_look_at_due(struct hli_watchdog *watchdog)
 {
+    hli_ns by = hli_now() + hli_renewal_slack(watchdog->client);
     TAILQ_HEAD(, hli_tenure) due = TAILQ_HEAD_INITIALIZER(due);
     struct hli_tenure *tenure;
 
     pthread_mutex_lock(&watchdog->mutex);
-    while ((tenure = watchdog_pop(watchdog, now)))
+    while ((tenure = watchdog_pop(watchdog, by)))
         TAILQ_INSERT_TAIL(&due, tenure, ready_link);
     watchdog->is_reviewing = false;
     pthread_mutex_unlock(&watchdog->mutex);
@@ -160,7 +161,7 @@ static void *watchdog_run(void *arg)
     struct hli_renewal *renewal;
 
     do {
-        watchdog_look_at_due(watchdog, hli_now());
+        watchdog_look_at_due(watchdog);
         while ((renewal = watchdog_fill(watchdog)))
             hli_renewal_post(renewal);
     } while (watchdog_sleep(watchdog));
