@@ -184,34 +184,30 @@ struct hli_tenure *hli_name_hold_of(const struct hli_name *name, const struct hl
     return NULL;
 }
 
-struct names_list {
-    struct hli_name **name;
-    size_t count;
-};
+SLIST_HEAD(names_list, hli_name);
 
 static void names_collect(struct hli_map_node *node, void *arg)
 {
     struct names_list *list = arg;
+    struct hli_name *name = HLI_OF(node, struct hli_name, node);
 
-    list->name[list->count++] = HLI_OF(node, struct hli_name, node);
-    hli_name_ref(list->name[list->count - 1]);
+    hli_name_ref(name);
+    SLIST_INSERT_HEAD(list, name, visit_link);
 }
 
-/* A list of all of them; when memory is out, the names are left to their timers. */
 void hli_names_visit(hl_client *client, void (*visit)(struct hli_name *name, void *arg), void *arg)
 {
-    struct names_list list = {NULL, 0};
+    struct names_list list = SLIST_HEAD_INITIALIZER(list);
+    struct hli_name *name;
 
     pthread_mutex_lock(&client->names_mutex);
-    list.name = calloc(client->names.count + 1, sizeof(struct hli_name *));
-    if (list.name)
-        hli_map_each(&client->names, names_collect, &list);
+    hli_map_each(&client->names, names_collect, &list);
     pthread_mutex_unlock(&client->names_mutex);
-    for (size_t i = 0; i < list.count; i++) {
-        visit(list.name[i], arg);
-        hli_name_unref(list.name[i]);
+    while ((name = SLIST_FIRST(&list))) {
+        SLIST_REMOVE_HEAD(&list, visit_link);
+        visit(name, arg);
+        hli_name_unref(name);
     }
-    free(list.name);
 }
 
 void hli_turn_begin(struct hli_turn *turn, struct hli_name *name)

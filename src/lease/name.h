@@ -48,8 +48,9 @@ struct hli_name {
     int problem;        /* code of the last refusal, 0 when the last answer was none */
     char problem_text[128];
 
-    struct hli_channel channel; /* loop thread */
-    bool has_channel_ref;       /* loop thread */
+    struct hli_channel channel;       /* loop thread */
+    bool has_channel_ref;             /* loop thread, as visit_link */
+    SLIST_ENTRY(hli_name) visit_link; /* in the list of a visit to all names */
     struct hli_timer timer;
 
     char bytes[]; /* the name, NUL, the channel's name, NUL */
@@ -98,7 +99,8 @@ void hli_turn_unref(struct hli_turn *turn, struct hli_tenure *tenure);
  * mutex. */
 struct hli_tenure *hli_name_hold_of(const struct hli_name *name, const struct hl_owner *owner);
 
-/* Calls visit for every name of the client, with a reference and no mutex. */
+/* Calls visit for every name of the client, with a reference and no mutex. Needs no memory. On the
+ * loop thread, and not from a visit. */
 void hli_names_visit(hl_client *client, void (*visit)(struct hli_name *name, void *arg), void *arg);
 
 #endif
