@@ -1,0 +1,231 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Names and arguments: what is a lock's name, and what every call refuses. */
+
+#include "support/lock_support.h"
+#include "support/recorder.h"
+
+#define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
+
+static const int64_t most_ms = INT64_C(100000000000);
+
+Law(name, may_have_any_bytes)
+{
+    static const char bytes[] = "a\0b\r\n%s \xff'\"\\$*";
+    const size_t length = sizeof bytes - 1;
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = NULL;
+    size_t ret_length = 0;
+    expect_ok(hl_lock_new_bytes(client, bytes, length, &lock, NULL));
+    check(memcmp(hl_lock_name(lock, &ret_length), bytes, sizeof bytes) == 0); /* and its NUL */
+    check_int(ret_length, length);
+    check(hl_lock_name(lock, NULL) != NULL);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_held_by(client, lock, 1);
+    check_int(redis_int(server, "EXISTS %b", bytes, length), 1);
+    check_int(redis_int(server, "EXISTS a"), 0);
+    expect_ok(hl_lock_release(lock, NULL));
+    hl_lock_free(lock);
+}
+
+Law(name, is_shown_escaped_in_error_texts)
+{
+    hl_lock *lock = NULL;
+    hl_error err = HL_ERROR_INIT;
+    expect_ok(hl_lock_new_bytes(open_client(NULL), "a\0\n'", 4, &lock, NULL));
+    expect_outcome(hl_lock_release(lock, &err), HL_ENOTOWNER);
+    check_str(err.text, "release 'a\\x00\\x0a\\x27': this owner does not hold the lock");
+    hl_lock_free(lock);
+}
+
+Law(name, of_512_bytes_works_and_a_longer_one_is_refused)
+{
+    char name[514];
+    hl_lock *none = NULL;
+    memset(name, 'n', sizeof name);
+    name[512] = '\0';
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_lock(client, name);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_held_by(client, lock, 1);
+    name[512] = 'n';
+    name[513] = '\0';
+    expect_outcome(hl_lock_new(client, name, &none, NULL), HL_EINVAL);
+    expect_outcome(hl_lock_new_bytes(client, name, SIZE_MAX, &none, NULL), HL_EINVAL);
+    check(none == NULL);
+}
+
+Law(name, that_is_empty_or_would_split_its_slots_is_refused)
+{
+    static const char *const refused[] = {"", "a{", "{}", "a}b{", "a{}b"};
+    hl_client *client = open_client(NULL);
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        hl_lock *lock = NULL;
+        hl_error err = HL_ERROR_INIT;
+        expect_outcome(hl_lock_new(client, refused[i], &lock, &err), HL_EINVAL);
+        check(strstr(err.text, "1 to 512 bytes") != NULL && lock == NULL);
+    }
+}
+
+Law(name, carries_the_clients_prefix)
+{
+    hl_client *client = open_client(CLIENT(.name_prefix = "app:")), *plain = open_client(NULL);
+    hl_lock *lock = new_lock(client, "stock"), *none = NULL;
+    check_str(hl_lock_name(lock, NULL), "app:stock");
+    expect_ok(hl_lock_acquire(lock, NULL));
+    check_int(redis_int(server, "EXISTS app:stock"), 1);
+    expect_outcome(hl_lock_try_acquire(new_lock(plain, "app:stock"), NULL), HL_EBUSY);
+    expect_ok(hl_lock_try_acquire(new_lock(plain, "stock"), NULL));
+    expect_outcome(hl_lock_new(client, "", &none, NULL), HL_EINVAL);
+    check(hl_lock_name(NULL, NULL) == NULL);
+}
+
+Law(arguments, that_are_missing_are_refused)
+{
+    hl_client *client = open_client(NULL), *none = NULL;
+    hl_lock *ret = NULL;
+    hl_owner *owner = new_owner(client);
+    hl_error err = HL_ERROR_INIT;
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+    expect_outcome(hl_lock_new(NULL, "stock", &ret, &err), HL_EINVAL);
+    check_str(err.text, "the client is NULL");
+    expect_outcome(hl_lock_new(client, NULL, &ret, NULL), HL_EINVAL);
+    expect_outcome(hl_lock_new(client, "stock", NULL, NULL), HL_EINVAL);
+    expect_outcome(hl_lock_acquire(NULL, &err), HL_EINVAL);
+    check_str(err.text, "the lock is NULL");
+    expect_outcome(hl_lock_try_acquire(NULL, NULL), HL_EINVAL);
+    expect_outcome(hl_lock_acquire_for(NULL, 1, NULL), HL_EINVAL);
+    expect_outcome(hl_lock_release(NULL, NULL), HL_EINVAL);
+    expect_outcome(hl_lock_release_as(NULL, owner, NULL), HL_EINVAL);
+    expect_outcome(hl_lock_force_release(NULL, NULL), HL_EINVAL);
+    expect_outcome(hl_lock_inspect(NULL, &info, NULL), HL_EINVAL);
+    expect_outcome(hl_client_ping(NULL, 0, &err), HL_EINVAL);
+    expect_outcome(hl_client_ping(client, -2, NULL), HL_EINVAL);
+    expect_outcome(hl_client_stats(NULL, &(hl_stats){.size = sizeof(hl_stats)}), HL_EINVAL);
+    expect_outcome(hl_client_stats(client, NULL), HL_EINVAL);
+    expect_outcome(hl_client_stats(client, &(hl_stats){.size = 3}), HL_EINVAL);
+    expect_outcome(hl_client_fd(NULL), HL_EINVAL);
+    expect_outcome(hl_client_dispatch(NULL), HL_EINVAL);
+    expect_outcome(hl_client_open(NULL, NULL, &none, NULL), HL_EINVAL);
+    expect_outcome(hl_client_open(redis_server_url(server), NULL, NULL, NULL), HL_EINVAL);
+    check(!hl_lock_is_held(NULL, NULL) && hl_lock_validity_ms(NULL, NULL) == 0);
+    check(hl_lock_hold_count(NULL, NULL) == 0 && hl_client_id(NULL) == NULL);
+    expect_ok(hl_client_close(NULL));
+    hl_lock_free(NULL);
+}
+
+Law(arguments, of_async_calls_that_are_missing_are_refused_and_nothing_is_called)
+{
+    struct recorder told = RECORDER_INIT;
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_lock(client, "stock");
+    hl_owner *owner = new_owner(client), *foreign = new_owner(open_client(NULL));
+    const hl_acquire_options *plain = ACQUIRE(.owner = owner);
+    expect_outcome(hl_lock_acquire_async(NULL, plain, record_done, &told), HL_EINVAL);
+    expect_outcome(hl_lock_acquire_async(lock, plain, NULL, &told), HL_EINVAL);
+    expect_outcome(hl_lock_acquire_async(lock, NULL, record_done, &told), HL_EINVAL);
+    expect_outcome(hl_lock_acquire_async(lock, ACQUIRE(.wait_ms = 1), record_done, &told),
+                   HL_EINVAL);
+    expect_outcome(hl_lock_acquire_async(lock, ACQUIRE(.owner = foreign), record_done, &told),
+                   HL_EINVAL);
+    expect_outcome(
+        hl_lock_acquire_async(lock, ACQUIRE(.owner = owner, .lease_ms = 9), record_done, &told),
+        HL_EINVAL);
+    expect_outcome(hl_lock_release_async(NULL, owner, record_done, &told), HL_EINVAL);
+    expect_outcome(hl_lock_release_async(lock, NULL, record_done, &told), HL_EINVAL);
+    expect_outcome(hl_lock_release_async(lock, owner, NULL, &told), HL_EINVAL);
+    expect_outcome(hl_lock_force_release_async(NULL, record_done, &told), HL_EINVAL);
+    expect_outcome(hl_lock_force_release_async(lock, NULL, &told), HL_EINVAL);
+    expect_outcome(hl_lock_inspect_async(NULL, record_info, &told), HL_EINVAL);
+    expect_outcome(hl_lock_inspect_async(lock, NULL, &told), HL_EINVAL);
+    close_client(client);
+    check_int(recorder_count(&told), 0);
+}
+
+static void expect_refused(hl_lock *lock, const hl_acquire_options *options, const char *what)
+{
+    hl_error err = HL_ERROR_INIT;
+    expect_outcome(hl_lock_acquire_with(lock, options, &err), HL_EINVAL);
+    check_msg(strstr(err.text, what) != NULL, "%s", err.text);
+}
+
+Law(arguments, out_of_range_are_refused_and_leave_nothing_behind)
+{
+    hl_lock *lock = new_lock(open_client(NULL), "stock");
+    static const int64_t wrong_ms[] = {-2, INT64_MIN, INT64_C(100000000001), INT64_MAX};
+    for (int i = 0; i < 4; i++) {
+        expect_refused(lock, ACQUIRE(.wait_ms = wrong_ms[i]), "wait_ms");
+        expect_refused(lock, ACQUIRE(.lease_ms = wrong_ms[i]), "lease_ms");
+        expect_refused(lock, ACQUIRE(.max_hold_ms = wrong_ms[i]), "max_hold_ms");
+        expect_refused(lock, ACQUIRE(.min_hold_ms = wrong_ms[i]), "min_hold_ms");
+    }
+    expect_refused(lock, ACQUIRE(.lease_ms = -1), "lease_ms");
+    expect_refused(lock, ACQUIRE(.max_hold_ms = -1), "max_hold_ms");
+    expect_refused(lock, ACQUIRE(.min_hold_ms = -1), "min_hold_ms");
+    check_str(redis_str(server, "KEYS *"), "");
+    expect_ok(hl_lock_acquire_with(
+        lock, ACQUIRE(.wait_ms = most_ms, .lease_ms = most_ms, .max_hold_ms = most_ms), NULL));
+    check(pttl_of(lock) > most_ms - 60000);
+}
+
+Law(f21_a_lease, shorter_than_its_own_margin_allows_is_refused)
+{
+    hl_lock *lock = new_lock(open_client(NULL), "stock");
+    for (int64_t lease_ms = 1; lease_ms < 10; lease_ms++)
+        expect_refused(lock, ACQUIRE(.lease_ms = lease_ms), "lease_ms");
+    check_int(redis_int(server, "EXISTS stock"), 0);
+}
+
+Law(options, of_an_older_program_keep_the_defaults_of_what_it_does_not_know)
+{
+    hl_acquire_options older = HL_ACQUIRE_OPTIONS_INIT;
+    hl_client_options older_client = HL_CLIENT_OPTIONS_INIT;
+    older_client.size = offsetof(hl_client_options, name_prefix);
+    older_client.name_prefix = (const char *)8; /* never looked at */
+    hl_client *client = open_client(&older_client);
+    hl_lock *lock = new_lock(client, "stock");
+    older.size = offsetof(hl_acquire_options, owner);
+    older.lease_ms = 5000;
+    older.owner = (hl_owner *)8; /* never looked at */
+    expect_ok(hl_lock_acquire_with(lock, &older, NULL));
+    check(pttl_of(lock) <= 5000);
+}
+
+Law(options, of_a_newer_program_are_refused_only_if_they_say_something_new)
+{
+    struct {
+        hl_acquire_options known;
+        int64_t newer;
+    } acquire = {HL_ACQUIRE_OPTIONS_INIT, 0};
+    struct {
+        hl_client_options known;
+        int64_t newer;
+    } open = {HL_CLIENT_OPTIONS_INIT, 0};
+    hl_client *client = NULL;
+    acquire.known.size = sizeof acquire;
+    open.known.size = sizeof open;
+    hl_lock *lock = new_lock(open_client(&open.known), "stock");
+    expect_ok(hl_lock_acquire_with(lock, &acquire.known, NULL));
+    acquire.newer = open.newer = 1;
+    expect_outcome(hl_lock_acquire_with(lock, &acquire.known, NULL), HL_EINVAL);
+    expect_outcome(hl_client_open(redis_server_url(server), &open.known, &client, NULL), HL_EINVAL);
+}
+
+Law(statistics, fit_into_the_struct_of_an_older_or_newer_program)
+{
+    struct {
+        hl_stats known;
+        uint64_t newer;
+    } stats = {.known.size = sizeof stats, .newer = 7};
+    hl_client *client = open_client(NULL);
+    expect_ok(hl_lock_acquire(new_lock(client, "stock"), NULL));
+    expect_ok(hl_client_stats(client, &stats.known));
+    check_int(stats.known.acquires, 1);
+    check_int(stats.known.size, sizeof stats);
+    check_int(stats.newer, 7);
+    stats.known = (hl_stats){.size = offsetof(hl_stats, busy), .busy = 42};
+    expect_ok(hl_client_stats(client, &stats.known));
+    check_int(stats.known.acquires, 1);
+    check_int(stats.known.busy, 42);
+}
