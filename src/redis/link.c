@@ -49,9 +49,8 @@ struct hli_link {
     bool was_up;
     struct hli_conn conn[LINK_CONNS];
     struct hli_greeting greeting[LINK_CONNS];
-    struct hli_greeting_past
-        past[LINK_CONNS]; /* of the connections that were up last; others carried no request */
-    unsigned ready;       /* connections dialled, then greeted */
+    struct hli_greeting_past past[LINK_CONNS]; /* of those last up: later ones asked nothing */
+    unsigned ready;                            /* connections dialled, then greeted */
     struct hli_dial *dial;
     struct link_ping ping[LINK_CONNS];
     struct hli_pubsub pubsub;
@@ -140,6 +139,10 @@ static void link_on_answered(struct hli_conn *conn, const struct hli_op *op,
         link_lose_step(link, answer);
     else
         hli_loader_answered(&link->loader, op, answer);
+    /* Only now, for a greeting alone is no success: who greets and then fails is not to be stormed.
+     */
+    if (link->state == LINK_UP && answer->verdict == HLI_REPLIED)
+        hli_backoff_reset(&link->backoff);
 }
 
 static void link_on_closed(struct hli_conn *conn, const hl_error *err)
@@ -214,7 +217,6 @@ static void link_come_up(struct hli_link *link)
     static const hl_error none = HL_ERROR_INIT;
 
     link->state = LINK_UP;
-    hli_backoff_reset(&link->backoff);
     hli_loader_reset(&link->loader);
     for (int i = 0; i < LINK_CONNS; i++)
         hli_greeting_deinit(&link->greeting[i]);

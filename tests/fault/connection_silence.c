@@ -1,0 +1,218 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Connections that stand and bring nothing, or bring it late; and how often a client tries again.
+ */
+
+#include "connection_fixture.h"
+#include "support/fake_server.h"
+#include "support/listener.h"
+
+struct silence {
+    struct connection c;
+    hl_client *client, *other;
+    hl_lock *lock, *others_lock;
+};
+
+static void silence_start(struct silence *silence, const hl_client_options *options)
+{
+    hl_client_options direct = connection_options();
+    silence->c = connection_start(NULL);
+    silence->client = connection_open(proxy_url(silence->c.proxy), options);
+    silence->other = connection_open(redis_server_url(silence->c.server), &direct);
+    silence->lock = connection_lock(silence->client, "silence");
+    silence->others_lock = connection_lock(silence->other, "silence");
+}
+
+static void silence_stop(struct silence *silence)
+{
+    hl_lock_free(silence->lock);
+    hl_lock_free(silence->others_lock);
+    check_int(hl_client_close(silence->client), HL_OK);
+    check_int(hl_client_close(silence->other), HL_OK);
+    connection_stop(&silence->c);
+}
+
+/* The commands' connection is the first of the two. */
+enum { COMMANDS, PUBSUB };
+
+static void check_half_open(enum proxy_direction direction)
+{
+    hl_client_options options = connection_options();
+    struct silence silence;
+    silence_start(&silence, &options);
+    expect_code(hl_lock_acquire(silence.lock, err), HL_OK);
+    expect_code(hl_lock_release(silence.lock, err), HL_OK);
+    proxy_hold(silence.c.proxy, COMMANDS, direction);
+    int64_t begin_ms = now_ms();
+    expect_code(hl_lock_acquire_for(silence.lock, slow_ms(3000), err), HL_OK);
+    int64_t lasted_ms = now_ms() - begin_ms;
+    check_msg(lasted_ms >= slow_ms(CONNECTION_PATIENCE_MS) - 1 &&
+                  lasted_ms < slow_ms(CONNECTION_PATIENCE_MS + 500),
+              "%lld ms", (long long)lasted_ms);
+    check_str(redis_str(silence.c.server, "HVALS silence"), "1");
+    expect_code(hl_lock_release(silence.lock, err), HL_OK);
+    check_int(redis_int(silence.c.server, "EXISTS silence"), 0);
+    silence_stop(&silence);
+}
+
+Test(connection_silence, no_answers_are_noticed_by_the_request_timeout)
+{
+    check_half_open(PROXY_DOWN);
+}
+
+Test(connection_silence, no_requests_are_noticed_by_the_request_timeout)
+{
+    check_half_open(PROXY_UP);
+}
+
+/* Requests that go on being sent do not put off the end of the first. */
+Test(connection_silence, a_busy_link_is_noticed_as_soon_as_an_idle_one)
+{
+    hl_client_options options = connection_options();
+    struct silence silence;
+    char name[16];
+    options.request_timeout_ms = slow_ms(300);
+    silence_start(&silence, &options);
+    proxy_hold(silence.c.proxy, COMMANDS, PROXY_DOWN);
+    int64_t begin_ms = now_ms();
+    for (int i = 0; connection_count(silence.client, connection_reconnects) == 0; i++) {
+        snprintf(name, sizeof name, "busy-%d", i);
+        hl_lock *lock = connection_lock(silence.client, name);
+        (void)!hl_lock_acquire_for(lock, slow_ms(20), NULL);
+        hl_lock_free(lock);
+        check_msg(now_ms() - begin_ms < slow_ms(1500), "%lld ms", (long long)(now_ms() - begin_ms));
+    }
+    check(now_ms() - begin_ms >= slow_ms(300) - 1);
+    silence_stop(&silence);
+}
+
+Test(connection_silence, a_lost_message_costs_a_poll_at_most)
+{
+    hl_client_options options = connection_options();
+    struct silence silence;
+    struct connection_call call;
+    options.poll_ms = slow_ms(400);
+    silence_start(&silence, &options);
+    expect_code(hl_lock_acquire(silence.others_lock, err), HL_OK);
+    connection_call_start(&call, silence.lock, slow_ms(10000));
+    check(redis_wait_subscribers(silence.c.server, "redisson_lock__channel:{silence}", 1, 5000));
+    expect_code(hl_client_ping(silence.client, -1, err), HL_OK);
+    proxy_hold(silence.c.proxy, PUBSUB, PROXY_DOWN);
+    int64_t begin_ms = now_ms();
+    expect_code(hl_lock_release(silence.others_lock, err), HL_OK);
+    connection_join(&call);
+    int64_t lasted_ms = now_ms() - begin_ms;
+    check_msg(call.code == HL_OK && lasted_ms <= slow_ms(400 * 13 / 10 + 200), "%lld ms: %s",
+              (long long)lasted_ms, call.err.text);
+    silence_stop(&silence);
+}
+
+Test(connection_silence, a_slow_server_is_waited_for)
+{
+    hl_client_options options = connection_options();
+    struct silence silence;
+    options.watchdog_timeout_ms = slow_ms(600);
+    silence_start(&silence, &options);
+    proxy_delay(silence.c.proxy, PROXY_EVERY, PROXY_UP, slow_ms(20));
+    proxy_delay(silence.c.proxy, PROXY_EVERY, PROXY_DOWN, slow_ms(20));
+    expect_code(hl_lock_acquire(silence.lock, err), HL_OK);
+    /* The lease counts from before the request was sent. */
+    check(hl_lock_validity_ms(silence.lock, NULL) <= slow_ms(600 - 40));
+    check(connection_wait_for(silence.client, connection_renewals, 2, 3000));
+    check(hl_lock_is_held(silence.lock, NULL));
+    expect_code(hl_lock_release(silence.lock, err), HL_OK);
+    check_int(connection_count(silence.client, connection_reconnects), 0);
+    silence_stop(&silence);
+}
+
+/* Each answer comes after the client has given its connection up. */
+Test(connection_silence, answers_that_are_always_late_leave_nothing_behind)
+{
+    hl_client_options options = connection_options();
+    struct silence silence;
+    silence_start(&silence, &options);
+    proxy_delay(silence.c.proxy, PROXY_EVERY, PROXY_DOWN, slow_ms(CONNECTION_PATIENCE_MS + 100));
+    int64_t begin_ms = now_ms();
+    expect_code(hl_lock_acquire_for(silence.lock, slow_ms(700), err), HL_ECONN);
+    check(now_ms() - begin_ms < slow_ms(950));
+    check(!hl_lock_is_held(silence.lock, NULL));
+    proxy_pass(silence.c.proxy);
+    check(redis_wait_int(silence.c.server, 0, 5000, "EXISTS silence"));
+    expect_code(hl_lock_acquire_for(silence.others_lock, slow_ms(2000), err), HL_OK);
+    check(connection_key_is_of(silence.c.server, "silence", silence.other));
+    expect_code(hl_lock_release(silence.others_lock, err), HL_OK);
+    silence_stop(&silence);
+}
+
+/* An answer that comes when the lease it speaks of is over by our clock is not believed. */
+Test(connection_silence, an_answer_that_outlives_the_lease_is_no_hold)
+{
+    hl_client_options options = connection_options();
+    struct silence silence;
+    hl_acquire_options leased = HL_ACQUIRE_OPTIONS_INIT;
+    options.request_timeout_ms = slow_ms(5000);
+    leased.lease_ms = slow_ms(100);
+    leased.wait_ms = slow_ms(350);
+    silence_start(&silence, &options);
+    proxy_delay(silence.c.proxy, COMMANDS, PROXY_DOWN, slow_ms(150));
+    int code = hl_lock_acquire_with(silence.lock, &leased, NULL);
+    check_msg(code == HL_ECONN || code == HL_ETIMEDOUT, "%s", hl_err_name(code));
+    check(!hl_lock_is_held(silence.lock, NULL));
+    proxy_pass(silence.c.proxy);
+    check(redis_wait_int(silence.c.server, 0, 5000, "EXISTS silence"));
+    silence_stop(&silence);
+}
+
+/* How many connections a client begins in a second in which each of them fails. */
+static int count_attempts(struct proxy *proxy, hl_client *client)
+{
+    int before = proxy_accepted(proxy);
+    check(hl_client_ping(client, 1000, NULL) < 0);
+    return proxy_accepted(proxy) - before;
+}
+
+Test(connection_silence, attempts_to_connect_are_spread_by_the_backoff)
+{
+    struct redis_server *server = redis_server_start(NULL);
+    struct proxy *proxy = proxy_start_before(server);
+    hl_client_options options = connection_options();
+    options.outage_timeout_ms = -1;
+    options.backoff_min_ms = 20;
+    options.backoff_max_ms = 100;
+    hl_client *client = connection_open(proxy_url(proxy), &options);
+    redis_server_kill(server);
+    int attempts = count_attempts(proxy, client);
+    /* 20, 40, 80 and then 100 ms, each shortened by up to a half; each attempt is one connection or
+     * two. */
+    check_msg(attempts >= 4 && attempts <= 2 * 22, "%d attempts", attempts);
+    check_int(hl_client_close(client), HL_OK);
+    proxy_stop(proxy);
+    redis_server_stop(server);
+}
+
+static bool flapping_answer(const struct resp_command *command, struct fake_reply *reply, void *arg)
+{
+    (void)arg;
+    if (!resp_command_begins(command, "EVALSHA"))
+        return false;
+    reply->then = FAKE_RESET;
+    return true;
+}
+
+/* A greeting is no success: the pauses grow until the server has answered something. */
+Test(connection_silence, a_server_that_fails_after_each_greeting_is_not_stormed)
+{
+    struct fake_server *fake = fake_server_start(flapping_answer, NULL);
+    hl_client_options options = connection_options();
+    options.backoff_min_ms = 5;
+    options.backoff_max_ms = 200;
+    hl_client *client = connection_open(fake_server_url(fake), &options);
+    hl_lock *lock = connection_lock(client, "flapping");
+    expect_code(hl_lock_acquire_for(lock, 600, err), HL_ECONN);
+    int connections = fake_server_accepted(fake);
+    check_msg(connections >= 6 && connections <= 2 * 20, "%d connections", connections);
+    hl_lock_free(lock);
+    check_int(hl_client_close(client), HL_OK);
+    fake_server_stop(fake);
+}
