@@ -1,0 +1,297 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Closing a client, and what its handles answer afterwards. */
+
+#include "lease/client.h"
+#include "support/actor.h"
+#include "support/census.h"
+#include "support/lock_support.h"
+#include "support/process.h"
+#include "support/recorder.h"
+
+#define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
+
+static struct recorder told = RECORDER_INIT;
+
+Law(close, ends_every_wait)
+{
+    hl_lock *held = new_lock(open_client(NULL), "stock");
+    hl_client *client = open_client(CLIENT(.poll_ms = 10000));
+    hl_lock *lock = new_lock(client, "stock");
+    struct actor *actor[3];
+    expect_ok(hl_lock_acquire(held, NULL));
+    for (int i = 0; i < 3; i++)
+        actor_begin_acquire(actor[i] = actor_start(), lock,
+                            ACQUIRE(.wait_ms = i == 0 ? 60000 : -1));
+    expect_ok(hl_lock_acquire_async(lock, ACQUIRE(.wait_ms = -1, .owner = new_owner(client)),
+                                    record_done, &told));
+    expect_waiters(client, 4);
+    close_client(client);
+    expect_story(&told, "done HL_ECANCELED");
+    for (int i = 0; i < 3; i++) {
+        expect_outcome(actor_end(actor[i]), HL_ECANCELED);
+        check_str(actor_error(actor[i]), "acquire 'stock': the client is closed");
+    }
+    expect_ok(hl_lock_release(held, NULL));
+    expect_free(held);
+}
+
+Law(close, reports_holds_as_lost_and_lets_them_expire)
+{
+    hl_client *client =
+        open_client(CLIENT(.watchdog_timeout_ms = 300, .on_event = record_event, .arg = &told));
+    hl_lock *lock = new_lock(client, "stock");
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_acquire(lock, NULL));
+    close_client(client);
+    expect_story(&told, "LOST closed");
+    check(!hl_lock_is_held(lock, NULL));
+    check_int(redis_int(server, "EXISTS stock"), 1);
+    expect_free(lock); /* not renewed */
+}
+
+Law(close, releases_holds_when_it_was_asked_to)
+{
+    hl_client *client = open_client(
+        CLIENT(.flags = HL_CLIENT_RELEASE_ON_CLOSE, .on_event = record_event, .arg = &told));
+    hl_client *next = open_client(CLIENT(.poll_ms = 10000));
+    struct actor *waiter = actor_start();
+    hl_lock *lock = new_lock(client, "stock");
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(
+        hl_lock_acquire_with(new_lock(client, "owned"), ACQUIRE(.owner = new_owner(client)), NULL));
+    actor_begin_acquire(waiter, new_lock(next, "stock"), ACQUIRE(.wait_ms = -1));
+    check(redis_wait_subscribers(server, "redisson_lock__channel:{stock}", 1, 5000));
+    close_client(client);
+    check_int(redis_int(server, "EXISTS owned"), 0);
+    expect_ok(actor_end(waiter));
+    expect_story(&told, "");
+}
+
+Law(close, leaves_no_thread_and_no_descriptor)
+{
+    int files = census_files(), sockets = census_sockets();
+    for (int i = 0; i < 5; i++) {
+        hl_client *client = open_client(CLIENT(.on_event = record_event, .arg = &told));
+        hl_lock *lock = new_lock(client, "stock");
+        check(census_threads_named("hirelock") >= 3);
+        expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.wait_ms = -1, .lease_ms = 10), NULL));
+        close_client(client);
+        check_int(census_threads_named("hirelock"), 0);
+        check_int(census_sockets(), sockets);
+        free_lock(lock);
+        check_int(census_files(), files);
+    }
+}
+
+Law(close, of_a_client_whose_server_does_not_answer_takes_one_request_timeout)
+{
+    hl_client *client =
+        open_client(CLIENT(.flags = HL_CLIENT_RELEASE_ON_CLOSE, .request_timeout_ms = 200));
+    expect_ok(hl_lock_acquire(new_lock(client, "stock"), NULL));
+    redis_server_freeze(server);
+    int64_t before_ms = now_ms();
+    close_client(client);
+    check(now_ms() - before_ms < slow_ms(2000));
+    redis_server_thaw(server);
+}
+
+static hl_lock *asked;
+static int answer;
+
+static void job_inspect(void *arg)
+{
+    (void)arg;
+    answer = hl_lock_inspect(asked, &(hl_lock_info)HL_LOCK_INFO_INIT, NULL);
+}
+
+static void job_force(void *arg)
+{
+    (void)arg;
+    answer = hl_lock_force_release(asked, NULL);
+}
+
+static void job_ping(void *client)
+{
+    answer = hl_client_ping(client, -1, NULL);
+}
+
+Law(close, ends_single_calls_that_are_under_way)
+{
+    static void (*const jobs[])(void *) = {job_inspect, job_force, job_ping};
+    for (int i = 0; i < 3; i++) {
+        hl_client *client = open_client(CLIENT(.request_timeout_ms = 60000));
+        asked = new_lock(client, "stock");
+        struct actor *actor = actor_start();
+        uint64_t commands = stats_of(client).commands;
+        redis_server_freeze(server);
+        actor_begin(actor, jobs[i], client);
+        wait_stat(client, commands, commands + 1);
+        close_client(client);
+        actor_await(actor);
+        redis_server_thaw(server);
+        /* What was sent and may change something is not known to be undone. */
+        expect_outcome(answer, jobs[i] == job_force ? HL_EUNKNOWN : HL_ECANCELED);
+    }
+}
+
+static bool has_pending_call(void *arg)
+{
+    hl_client *client = arg;
+    pthread_mutex_lock(&client->calls_mutex);
+    bool has = !TAILQ_EMPTY(&client->calls);
+    pthread_mutex_unlock(&client->calls_mutex);
+    return has;
+}
+
+Law(close, ends_single_calls_that_wait_for_a_server)
+{
+    static void (*const jobs[])(void *) = {job_inspect, job_force, job_ping};
+    for (int i = 0; i < 3; i++) {
+        hl_client *client =
+            open_client_at("unix:///nowhere/redis.sock", CLIENT(.flags = HL_CLIENT_LAZY));
+        asked = new_lock(client, "stock");
+        struct actor *actor = actor_start();
+        actor_begin(actor, jobs[i], client);
+        check(wait_until(has_pending_call, client, 5000));
+        close_client(client);
+        actor_await(actor);
+        expect_outcome(answer, HL_ECANCELED);
+    }
+}
+
+Law(close, tells_of_async_calls_that_are_under_way)
+{
+    hl_client *client = open_client(CLIENT(.request_timeout_ms = 300));
+    hl_lock *lock = new_lock(client, "stock");
+    hl_owner *owner = new_owner(client);
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.owner = owner), NULL));
+    redis_server_freeze(server);
+    expect_ok(hl_lock_inspect_async(lock, record_info, &told));
+    expect_ok(hl_lock_release_async(lock, owner, record_done, &told));
+    close_client(client);
+    check_int(recorder_count(&told), 2);
+    check(recorder_says(&told, "info HL_ECANCELED"));
+    check(recorder_says(&told, "done HL_EUNKNOWN"));
+    redis_server_thaw(server);
+}
+
+Law(close, may_come_while_threads_go_on_calling)
+{
+    for (int i = 0; i < 20; i++) {
+        hl_client *client = open_client(NULL);
+        hl_lock *lock = new_lock(client, "stock");
+        struct actor *actor[4];
+        for (int k = 0; k < 4; k++)
+            actor_begin_acquire(actor[k] = actor_start(), lock, ACQUIRE(.wait_ms = -1));
+        close_client(client);
+        for (int k = 0; k < 4; k++) {
+            int code = actor_end(actor[k]);
+            check(code == HL_OK || code == HL_ECANCELED || code == HL_ECLOSED);
+            check(!actor_holds(actor[k], lock, NULL));
+            actor_stop(actor[k]);
+        }
+        redis_do(server, "DEL stock");
+    }
+}
+
+static void expect_all(hl_client *client, hl_lock *lock, hl_owner *owner, int code)
+{
+    hl_lock *new = NULL;
+    hl_owner *new_one = NULL;
+    hl_error err = HL_ERROR_INIT;
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+    expect_outcome(hl_lock_new(client, "stock", &new, NULL), code);
+    expect_outcome(hl_owner_new(client, &new_one), code);
+    expect_outcome(hl_lock_acquire(lock, &err), code);
+    check_int(err.code, code);
+    check_str(err.text, hl_err_text(code));
+    expect_outcome(hl_lock_try_acquire(lock, NULL), code);
+    expect_outcome(hl_lock_acquire_for(lock, 10, NULL), code);
+    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.owner = owner), NULL), code);
+    expect_outcome(hl_lock_release(lock, NULL), code);
+    expect_outcome(hl_lock_release_as(lock, owner, NULL), code);
+    expect_outcome(hl_lock_force_release(lock, NULL), code);
+    expect_outcome(hl_lock_inspect(lock, &info, NULL), code);
+    expect_outcome(hl_lock_acquire_async(lock, ACQUIRE(.owner = owner), record_done, &told), code);
+    expect_outcome(hl_lock_release_async(lock, owner, record_done, &told), code);
+    expect_outcome(hl_lock_force_release_async(lock, record_done, &told), code);
+    expect_outcome(hl_lock_inspect_async(lock, record_info, &told), code);
+    expect_outcome(hl_client_ping(client, 10, NULL), code);
+    expect_outcome(hl_client_fd(client), code);
+    expect_outcome(hl_client_dispatch(client), code);
+    check(!hl_lock_is_held(lock, NULL) && !hl_lock_is_held(lock, owner));
+    check_int(hl_lock_validity_ms(lock, NULL), 0);
+    check_int(hl_lock_hold_count(lock, owner), 0);
+    check_str(hl_lock_name(lock, NULL), "stock");
+    check_int(recorder_count(&told), 0);
+}
+
+/* The client's memory lives on as long as one of its handles. */
+Law(closed, is_what_every_call_on_a_handle_answers)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_lock(client, "stock");
+    hl_owner *owner = new_owner(client);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    close_client(client);
+    expect_all(client, lock, owner, HL_ECLOSED);
+    stats_of(client);
+}
+
+Law(handles, may_be_freed_in_any_order)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_lock(client, "stock"), *late = new_lock(client, "stock");
+    hl_owner *owner = new_owner(client), *late_owner = new_owner(client);
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.owner = owner), NULL));
+    free_lock(lock);
+    free_owner(owner);
+    expect_held_by(client, late, 1);
+    close_client(client);
+    free_owner(late_owner);
+    free_lock(late);
+}
+
+Law(handles, of_what_is_held_can_be_freed_and_made_anew)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_lock(client, "stock");
+    expect_ok(hl_lock_acquire(lock, NULL));
+    free_lock(lock);
+    lock = new_lock(client, "stock");
+    check(hl_lock_is_held(lock, NULL));
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_free(lock);
+}
+
+static struct {
+    hl_client *client;
+    hl_lock *lock;
+    hl_owner *owner;
+} parents;
+
+static void call_everything(struct process *self, void *arg)
+{
+    (void)self, (void)arg;
+    expect_all(parents.client, parents.lock, parents.owner, HL_EFORKED);
+    expect_outcome(hl_client_close(parents.client), HL_EFORKED);
+    expect_outcome(hl_client_stats(parents.client, &(hl_stats){.size = sizeof(hl_stats)}),
+                   HL_EFORKED);
+    hl_lock_free(parents.lock);
+    hl_owner_free(parents.owner);
+}
+
+Law(forked, is_what_every_call_on_a_parents_handle_answers)
+{
+    parents.client = open_client(CLIENT(.watchdog_timeout_ms = 90));
+    parents.lock = new_lock(parents.client, "stock");
+    parents.owner = new_owner(parents.client);
+    expect_ok(hl_lock_acquire(parents.lock, NULL));
+    check_int(process_finish(process_start(call_everything, NULL), 20000), 0);
+    wait_stat(parents.client, renewals, 5);
+    check(hl_lock_is_held(parents.lock, NULL));
+    expect_ok(hl_lock_release(parents.lock, NULL));
+}
