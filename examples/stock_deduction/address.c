@@ -26,6 +26,17 @@ static bool address_part(char *to, size_t size, const char *begin, const char *e
     return begin == end;
 }
 
+/* A port or a database: digits, and then the end of the part. -1 when it is something else. */
+static int address_number(const char *text)
+{
+    char *end = NULL;
+    long number = strtol(text, &end, 10);
+
+    return end != text && (*end == '\0' || *end == '/') && number >= 0 && number <= 65535
+               ? (int)number
+               : -1;
+}
+
 static const char *address_first(const char *begin, const char *end, char wanted)
 {
     const char *found = memchr(begin, wanted, (size_t)(end - begin));
@@ -49,7 +60,7 @@ static bool address_host(struct address *address, const char *begin, const char 
     const char *colon = address_first(close, end, ':');
     const char *host_end = is_v6 ? close : colon;
 
-    address->port = colon < end ? atoi(colon + 1) : 6379;
+    address->port = colon < end ? address_number(colon + 1) : 6379;
     return address_part(address->host, sizeof(address->host), begin + is_v6, host_end) &&
            address->host[0] != '\0' && address->port > 0;
 }
@@ -59,8 +70,8 @@ static bool address_tcp(struct address *address, const char *rest)
     const char *end = rest + strcspn(rest, "/");
     const char *at = address_first(rest, end, '@');
 
-    if (*end == '/')
-        address->db = atoi(end + 1);
+    if (*end == '/' && end[1] != '\0')
+        address->db = address_number(end + 1);
     return (at == end || address_user(address, rest, at)) &&
            address_host(address, at == end ? rest : at + 1, end);
 }
@@ -70,7 +81,7 @@ static bool address_unix(struct address *address, const char *rest)
     const char *query = strstr(rest, "?db=");
 
     if (query)
-        address->db = atoi(query + 4);
+        address->db = address_number(query + 4);
     return address_part(address->path, sizeof(address->path), rest,
                         query ? query : rest + strlen(rest));
 }
@@ -78,7 +89,9 @@ static bool address_unix(struct address *address, const char *rest)
 bool address_read(struct address *address, const char *url)
 {
     *address = (struct address){0};
-    if (strncmp(url, "unix://", 7) == 0)
-        return address_unix(address, url + 7);
-    return strncmp(url, "redis://", 8) == 0 && address_tcp(address, url + 8);
+    bool is_unix = strncmp(url, "unix://", 7) == 0;
+    if (!is_unix && strncmp(url, "redis://", 8) != 0)
+        return false;
+    bool is_whole = is_unix ? address_unix(address, url + 7) : address_tcp(address, url + 8);
+    return is_whole && address->db >= 0;
 }

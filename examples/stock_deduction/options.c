@@ -24,7 +24,7 @@ static void options_help(void)
            "  --threads N      threads of each process (%ld)\n"
            "  --stock N        units to sell (%ld)\n"
            "  --lease-ms N     the lock's lease; renewed while its holder lives (%ld)\n"
-           "  --[no-]kill      kill one process while it holds the lock (%s)\n"
+           "  --[no-]kill      kill one of several processes while it holds the lock (%s)\n"
            "  --json           one JSON object instead of the table\n"
            "  --help           this text\n"
            "\n"

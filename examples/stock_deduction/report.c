@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 struct text {
     char chars[32];
@@ -32,11 +31,12 @@ static struct text text_number(int64_t number)
 /* In milliseconds, with as many digits as say something. */
 static struct text text_time(int64_t us)
 {
-    struct text text = text_number((us + 500) / 1000);
+    struct text text, whole = text_number((us + 500) / 1000);
 
     if (us < 100000)
-        snprintf(text.chars, sizeof(text.chars), "%.*f", us < 10000 ? 2 : 1, (double)us / 1000);
-    strcat(text.chars, " ms");
+        snprintf(text.chars, sizeof(text.chars), "%.*f ms", us < 10000 ? 2 : 1, (double)us / 1000);
+    else
+        snprintf(text.chars, sizeof(text.chars), "%.26s ms", whole.chars);
     return text;
 }
 

@@ -14,7 +14,8 @@
 struct shop {
     redisContext *redis;
     char stock_key[48], sold_key[48];
-    char error[192];
+    char where[128]; /* for messages: no password in it */
+    char error[320];
 };
 
 static const struct timeval shop_timeout = {.tv_sec = 5};
@@ -38,7 +39,7 @@ const char *shop_error(const struct shop *shop)
 
 static bool shop_fail(struct shop *shop, const char *why)
 {
-    snprintf(shop->error, sizeof(shop->error), "the shop's data: %s", why);
+    snprintf(shop->error, sizeof(shop->error), "the shop's data at %s: %s", shop->where, why);
     return false;
 }
 
@@ -75,8 +76,14 @@ bool shop_open(struct shop *shop, const char *url, long id)
 
     snprintf(shop->stock_key, sizeof(shop->stock_key), "stock_deduction:%ld:stock", id);
     snprintf(shop->sold_key, sizeof(shop->sold_key), "stock_deduction:%ld:sold", id);
+    snprintf(shop->where, sizeof(shop->where), "this URL");
     if (!address_read(&address, url))
-        return shop_fail(shop, "not a URL that the shop knows");
+        return shop_fail(shop, "it is neither redis://[user:password@]host[:port][/db] nor "
+                               "unix:///path[?db=n]");
+    if (address.path[0] != '\0')
+        snprintf(shop->where, sizeof(shop->where), "%s", address.path);
+    else
+        snprintf(shop->where, sizeof(shop->where), "%.100s:%d", address.host, address.port);
     shop->redis = address.path[0] != '\0'
                       ? redisConnectUnixWithTimeout(address.path, shop_timeout)
                       : redisConnectWithTimeout(address.host, address.port, shop_timeout);

@@ -41,27 +41,28 @@ const char *terminal_end(void)
     return terminal_has_colours() ? "\033[0m" : "";
 }
 
-static const char *terminal_remark(const struct sale *sale)
+static bool terminal_is_paused(const struct sale *sale)
 {
-    if (atomic_load(&sale->killed_us) != 0 && atomic_load(&sale->granted_us) == 0)
-        return "; its holder was killed, waiting for the lease to end";
-    return "";
+    return atomic_load(&sale->killed_us) != 0 && atomic_load(&sale->granted_us) == 0;
 }
 
+/* At most 80 columns: a line that wraps cannot be drawn over. */
 void terminal_progress(const struct sale *sale)
 {
     unsigned done = atomic_load(&sale->sold) + atomic_load(&sale->refused);
-    int length = (int)((uint64_t)done * TERMINAL_BAR / sale->orders);
+    size_t length = (size_t)done * TERMINAL_BAR / sale->orders;
     char bar[TERMINAL_BAR + 1];
 
     if (!terminal_is_one())
         return;
     memset(bar, '.', TERMINAL_BAR);
-    memset(bar, '#', (size_t)(length < TERMINAL_BAR ? length : TERMINAL_BAR));
+    memset(bar, '#', length < TERMINAL_BAR ? length : TERMINAL_BAR);
     bar[TERMINAL_BAR] = '\0';
-    printf("\r\033[K  %s  %s  %u of %u orders%s",
-           sale->is_locked ? "with hirelock " : "without a lock", bar, done, sale->orders,
-           terminal_remark(sale));
+    printf("\r\033[K  %s  %s  ", sale->is_locked ? "with hirelock " : "without a lock", bar);
+    if (terminal_is_paused(sale))
+        printf("holder killed, lease runs out");
+    else
+        printf("%u of %u orders", done, sale->orders);
     fflush(stdout);
 }
 
