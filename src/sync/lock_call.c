@@ -45,9 +45,10 @@ static int inspect_read(struct hli_call *call, const struct hli_reply *reply)
     if (!info->locked)
         info->lease_left_ms = 0;
     info->hold_count = count < 0 || count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
-    info->mine = strncmp(owner->text, call->client->id, HLI_UUID_LENGTH) == 0 &&
-                 owner->text[HLI_UUID_LENGTH] == ':';
-    snprintf(info->owner, sizeof(info->owner), "%s", owner->text);
+    const char *field = owner->text; /* the text is longer than its array: clang would object */
+    info->mine =
+        strncmp(field, call->client->id, HLI_UUID_LENGTH) == 0 && field[HLI_UUID_LENGTH] == ':';
+    snprintf(info->owner, sizeof(info->owner), "%s", field);
     return HL_OK;
 }
 
