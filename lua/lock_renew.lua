@@ -11,22 +11,24 @@
 -- to a key that a stranger's PERSIST left without. A hold that rests (count 0) is gone, and so is one whose key or count is
 -- not what we wrote: a stranger's deed on one name stops no other's renewal. What was refused is written again without GT, so
 -- that a replica, or a server that takes no writes, is heard, and no old answer passes for a renewal.
-local differ = {}
+--
+-- Runs for every hold of every process, so it looks up no global twice and counts only what is not as believed.
+local call, pcall, argv, differ = redis.call, redis.pcall, ARGV, {}
 for i, name in ipairs(KEYS) do
-  local lease = ARGV[3 * i - 1]
-  local count = redis.pcall('HGET', name, ARGV[3 * i - 2])
-  if type(count) == 'table' and not string.find(count.err, 'WRONGTYPE', 1, true) then return count end
-  count = type(count) == 'string' and tonumber(count) or -1
-  if count > 0 then
-    local moved = redis.pcall('PEXPIRE', name, lease, 'GT')
-    if moved ~= 1 then
-      local left = redis.call('PTTL', name)
-      if moved ~= 0 or left < tonumber(lease) then redis.call('PEXPIRE', name, math.max(left, tonumber(lease))) end
-    end
-  end
-  if count <= 0 or count ~= tonumber(ARGV[3 * i]) then
+  local lease, count = argv[3 * i - 1], pcall('HGET', name, argv[3 * i - 2])
+  if count ~= argv[3 * i] or count == '0' then
+    if type(count) == 'table' and not string.find(count.err, 'WRONGTYPE', 1, true) then return count end
+    count = type(count) == 'string' and tonumber(count) or -1
+    count = count > 0 and count or -1
     differ[#differ + 1] = i
-    differ[#differ + 1] = count > 0 and count or -1
+    differ[#differ + 1] = count
+  end
+  if count ~= -1 then
+    local moved = pcall('PEXPIRE', name, lease, 'GT')
+    if moved ~= 1 then
+      local left = call('PTTL', name)
+      if moved ~= 0 or left < tonumber(lease) then call('PEXPIRE', name, math.max(left, tonumber(lease))) end
+    end
   end
 end
 return differ
