@@ -8,9 +8,13 @@
 #include "support/fake_server.h"
 
 /* Loads its snapshot of 1,000 keys at a leisurely pace. */
-static const struct redis_options slow_loader = {
-    .may_be_loading = true,
-    .config = "key-load-delay 2500\nloading-process-events-interval-bytes 1024"};
+static struct redis_server *loading_server(void)
+{
+    char config[96];
+    snprintf(config, sizeof config, "key-load-delay %d\nloading-process-events-interval-bytes 1024",
+             (int)slow_ms(2500));
+    return redis_server_start(&(struct redis_options){.may_be_loading = true, .config = config});
+}
 
 static void loading_restart(struct redis_server *server)
 {
@@ -22,7 +26,7 @@ static void loading_restart(struct redis_server *server)
 
 Test(server_loading, is_waited_out_by_open)
 {
-    struct redis_server *server = redis_server_start(&slow_loader);
+    struct redis_server *server = loading_server();
     hl_client_options options = fault_options(NULL);
     options.outage_timeout_ms = slow_ms(20000);
     loading_restart(server);
@@ -34,7 +38,7 @@ Test(server_loading, is_waited_out_by_open)
 
 Test(server_loading, is_waited_out_by_a_wait_and_told_by_one_that_is_over)
 {
-    struct redis_server *server = redis_server_start(&slow_loader);
+    struct redis_server *server = loading_server();
     hl_client_options options = fault_options(NULL);
     hl_client *short_of_time = fault_client(server, NULL);
     options.outage_timeout_ms = slow_ms(20000);

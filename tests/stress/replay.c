@@ -1,0 +1,199 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+#include "replay.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/aof.h"
+#include "support/fatal.h"
+
+__attribute__((format(printf, 2, 3))) static void replay_wrong(struct replay *replay,
+                                                               const char *format, ...)
+{
+    if (replay->wrong++ > 0)
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(replay->wrong_text, sizeof replay->wrong_text, format, args);
+    va_end(args);
+}
+
+static int64_t replay_integer(const struct resp_command *command, int index)
+{
+    char text[32] = "";
+    size_t length = command->length[index];
+    memcpy(text, command->argv[index], length < sizeof text ? length : sizeof text - 1);
+    return strtoll(text, NULL, 10);
+}
+
+/* "<uuid>:<number>" of one of the books; false for a stranger's. */
+static bool replay_field(const struct replay *replay, const struct resp_command *command, int index,
+                         struct replay_tenure *ret_tenure)
+{
+    const char *field = command->argv[index];
+    size_t length = command->length[index];
+    char number[32] = "";
+    if (length <= 37 || length - 37 >= sizeof number || field[36] != ':')
+        return false;
+    memcpy(number, field + 37, length - 37);
+    ret_tenure->number = strtoull(number, NULL, 10);
+    for (uint32_t i = 0; i < replay->ledger->books; i++)
+        if (memcmp(replay->ledger->book[i].uuid, field, 36) == 0) {
+            ret_tenure->book = i;
+            return true;
+        }
+    return false;
+}
+
+static void replay_begin(struct replay *replay, const struct replay_tenure *seen)
+{
+    struct replay_tenure *tenure = malloc(sizeof *tenure);
+    must(tenure);
+    *tenure = *seen;
+    tenure->order = replay->count;
+    if (replay->count == replay->room) {
+        replay->room = replay->room ? 2 * replay->room : 4096;
+        replay->tenure = realloc(replay->tenure, replay->room * sizeof(struct replay_tenure *));
+        must(replay->tenure);
+    }
+    replay->tenure[replay->count++] = tenure;
+    if (replay->last[seen->name])
+        replay->last[seen->name]->next = tenure;
+    replay->last[seen->name] = replay->current[seen->name] = tenure;
+}
+
+static void replay_hset(struct replay *replay, const struct resp_command *command, uint32_t name)
+{
+    struct replay_tenure seen = {.name = name};
+    if (command->argc < 4 || !replay_field(replay, command, 2, &seen)) {
+        replay_wrong(replay, "s%u is set by a stranger", name);
+        return;
+    }
+    seen.count = replay_integer(command, 3);
+    if (replay->current[name])
+        replay_wrong(replay, "s%u is taken by %u:%llu and was not free", name, seen.book,
+                     (unsigned long long)seen.number);
+    if (seen.count != 1)
+        replay_wrong(replay, "s%u is taken with count %lld", name, (long long)seen.count);
+    replay_begin(replay, &seen);
+}
+
+static void replay_expiry(struct replay *replay, const struct resp_command *command, uint32_t name)
+{
+    struct replay_tenure *tenure = replay->current[name];
+    int64_t expiry_ms = replay_integer(command, 2);
+    if (!tenure) {
+        replay_wrong(replay, "s%u is renewed and nobody has it", name);
+        return;
+    }
+    if (expiry_ms < tenure->last_expiry_ms)
+        replay_wrong(replay, "the lease of s%u is shortened by %lld ms", name,
+                     (long long)(tenure->last_expiry_ms - expiry_ms));
+    if (tenure->first_expiry_ms == 0)
+        tenure->first_expiry_ms = expiry_ms;
+    else if (expiry_ms - tenure->last_expiry_ms > tenure->longest_gap_ms)
+        tenure->longest_gap_ms = expiry_ms - tenure->last_expiry_ms;
+    tenure->last_expiry_ms = expiry_ms;
+}
+
+static void replay_count(struct replay *replay, const struct resp_command *command, uint32_t name)
+{
+    struct replay_tenure *tenure = replay->current[name], seen = {.name = name};
+    if (!tenure || !replay_field(replay, command, 2, &seen) || seen.book != tenure->book ||
+        seen.number != tenure->number) {
+        replay_wrong(replay, "the count of s%u is moved by who has it not", name);
+        return;
+    }
+    tenure->count += replay_integer(command, 3);
+    if (tenure->count < 1 || tenure->count > 4)
+        replay_wrong(replay, "the count of s%u becomes %lld", name, (long long)tenure->count);
+}
+
+static void replay_delete(struct replay *replay, uint32_t name, int64_t at_s)
+{
+    if (!replay->current[name])
+        replay_wrong(replay, "s%u is deleted and was not there", name);
+    else if (replay->current[name]->first_expiry_ms == 0)
+        replay_wrong(replay, "s%u had no expiry", name);
+    if (replay->current[name])
+        replay->current[name]->deleted_s = at_s;
+    replay->current[name] = NULL;
+}
+
+static void replay_step(const struct resp_command *command, int64_t at_s, void *arg)
+{
+    struct replay *replay = arg;
+    if (command->argc < 2 || command->length[1] != 2 || command->argv[1][0] != 's')
+        return;
+    uint32_t name = (uint32_t)(command->argv[1][1] - '0');
+    if (name >= STRESS_NAMES)
+        return;
+    if (resp_command_begins(command, "HSET"))
+        replay_hset(replay, command, name);
+    else if (resp_command_begins(command, "PEXPIREAT"))
+        replay_expiry(replay, command, name);
+    else if (resp_command_begins(command, "HINCRBY"))
+        replay_count(replay, command, name);
+    else if (resp_command_begins(command, "DEL") || resp_command_begins(command, "UNLINK"))
+        replay_delete(replay, name, at_s);
+    else
+        replay_wrong(replay, "s%u is changed by %.*s", name, (int)command->length[0],
+                     command->argv[0]);
+}
+
+void replay_read(struct replay *replay, const struct redis_server *server,
+                 const struct ledger *ledger)
+{
+    *replay = (struct replay){.ledger = ledger};
+    aof_read(server, replay_step, replay);
+}
+
+void replay_free(struct replay *replay)
+{
+    for (size_t i = 0; i < replay->count; i++)
+        free(replay->tenure[i]);
+    free(replay->tenure);
+}
+
+static int replay_order_of_fields(const struct replay_tenure *a, const struct replay_tenure *b)
+{
+    if (a->book != b->book)
+        return a->book < b->book ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+static int replay_order(const void *left, const void *right)
+{
+    const struct replay_tenure *a = *(const struct replay_tenure *const *)left;
+    const struct replay_tenure *b = *(const struct replay_tenure *const *)right;
+    int order = replay_order_of_fields(a, b);
+    return order ? order : (a->order > b->order) - (a->order < b->order);
+}
+
+void replay_sort(struct replay *replay)
+{
+    if (replay->count > 0)
+        qsort(replay->tenure, replay->count, sizeof(struct replay_tenure *), replay_order);
+    for (size_t i = 1; i < replay->count; i++)
+        replay->tenure[i - 1]->is_repeated =
+            replay_order_of_fields(replay->tenure[i - 1], replay->tenure[i]) == 0;
+}
+
+const struct replay_tenure *replay_find(const struct replay *replay, uint32_t book, uint64_t number)
+{
+    const struct replay_tenure wanted = {.book = book, .number = number};
+    size_t low = 0, high = replay->count;
+    while (low < high) { /* the first that is behind the field */
+        size_t middle = low + (high - low) / 2;
+        if (replay_order_of_fields(replay->tenure[middle], &wanted) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_there = low > 0 && replay_order_of_fields(replay->tenure[low - 1], &wanted) == 0;
+    return is_there ? replay->tenure[low - 1] : NULL;
+}
