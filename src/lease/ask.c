@@ -15,6 +15,7 @@
 #include "lease/loss.h"
 #include "lease/release.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -107,18 +108,20 @@ void hli_ask_fail_all(struct hli_turn *turn, int code, const char *text)
 }
 
 /* A field of this client's that no tenure of the name knows was put there by a late command. One
- * that rests is left alone. */
+ * that rests is left alone; so is one that we would have written otherwise (":007"), for its
+ * release would find nothing. */
 static void ask_look_for_ghost(struct hli_turn *turn)
 {
     const struct hli_name *name = turn->name;
     const struct hli_tenure *tenure;
-    char *end = NULL;
+    char field[HLI_FIELD_SIZE];
 
     if (strncmp(name->busy.owner, name->client->id, HLI_UUID_LENGTH) != 0 ||
         name->busy.count == 0 || name->busy.owner[HLI_UUID_LENGTH] != ':')
         return;
-    uint64_t number = strtoull(name->busy.owner + HLI_UUID_LENGTH + 1, &end, 10);
-    if (*end != '\0' || (name->current && name->current->number == number))
+    uint64_t number = strtoull(name->busy.owner + HLI_UUID_LENGTH + 1, NULL, 10);
+    snprintf(field, sizeof(field), "%s:%" PRIu64, name->client->id, number);
+    if (strcmp(field, name->busy.owner) != 0 || (name->current && name->current->number == number))
         return;
     TAILQ_FOREACH(tenure, &name->past, link)
     if (tenure->number == number)
@@ -126,16 +129,22 @@ static void ask_look_for_ghost(struct hli_turn *turn)
     hli_release_ghost(turn, number);
 }
 
-static void ask_finish_tries(struct hli_turn *turn)
+/* Tries are answered by a request that was sent after they began: an older answer may be from
+ * before a release that the caller knows of. True when there are some left. */
+static bool ask_finish_tries(struct hli_turn *turn, hli_ns sent_at)
 {
     struct hli_acquire *acquire = TAILQ_FIRST(&turn->name->waiters);
+    bool has_later = false;
 
     while (acquire) {
         struct hli_acquire *next = TAILQ_NEXT(acquire, link);
-        if (acquire->is_try)
+        if (acquire->is_try && acquire->wait.started <= sent_at)
             hli_acquire_fail_busy(turn, acquire, HL_EBUSY);
+        else
+            has_later = has_later || acquire->is_try;
         acquire = next;
     }
+    return has_later;
 }
 
 /* When to ask again unless something wakes us before: with jitter, so that a thousand processes do
@@ -207,12 +216,14 @@ static void ask_is_busy(struct hli_turn *turn, struct hli_tenure *tenure,
     name->asked_at = 0;
     if (tenure->state == HLI_TENURE_ASK)
         hli_tenure_move(tenure, HLI_TENURE_WAIT);
-    ask_finish_tries(turn);
+    bool asks_again = ask_finish_tries(turn, tenure->ask.sent_at);
     ask_look_for_ghost(turn);
     if (TAILQ_EMPTY(&name->waiters))
         hli_ask_abandon(turn);
     else
         ask_sleep(turn, tenure, &before);
+    if (asks_again)
+        hli_ask_go(turn);
 }
 
 /* We have it, if the answer did not take too long. The lease is the one of who waited first when it
@@ -236,7 +247,7 @@ static void ask_is_ours(struct hli_turn *turn, struct hli_tenure *tenure)
         hli_ask_go(turn);
     } else {
         hli_hold_begin(turn, head, tenure->ask.sent_at);
-        ask_finish_tries(turn);
+        ask_finish_tries(turn, turn->now); /* it is held now */
     }
 }
 
