@@ -5,9 +5,9 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "redis/lookup.h"
 
 #include <errno.h>
-#include <event2/dns.h>
 #include <event2/event.h>
 #include <event2/util.h>
 #include <fcntl.h>
@@ -23,8 +23,7 @@ struct hli_dial { /* loop thread */
     const struct hli_url *url;
     hli_dial_cb done;
     void *arg;
-    struct evdns_base *dns; /* only while a name is being resolved */
-    struct evdns_getaddrinfo_request *request;
+    struct hli_lookup *lookup; /* of a name */
     struct evutil_addrinfo *addresses, *next;
     struct event *connected; /* the socket became writable, or the dial is to end (timer) */
     int fd;
@@ -33,10 +32,7 @@ struct hli_dial { /* loop thread */
 
 static void dial_free(struct hli_dial *dial)
 {
-    if (dial->request)
-        evdns_getaddrinfo_cancel(dial->request);
-    if (dial->dns)
-        evdns_base_free(dial->dns, 0);
+    hli_lookup_drop(dial->lookup);
     if (dial->addresses)
         evutil_freeaddrinfo(dial->addresses);
     if (dial->connected)
@@ -50,6 +46,11 @@ void hli_dial_cancel(struct hli_dial *dial)
 {
     if (dial)
         dial_free(dial);
+}
+
+bool hli_dial_is_resolving(const struct hli_dial *dial)
+{
+    return dial && dial->lookup && !hli_lookup_is_over(dial->lookup);
 }
 
 /* "127.0.0.1:6379", "[::1]:6379", "/run/redis.sock" */
@@ -161,9 +162,6 @@ static void dial_on_resolved(int problem, struct evutil_addrinfo *addresses, voi
 {
     struct hli_dial *dial = arg;
 
-    if (problem == EVUTIL_EAI_CANCEL)
-        return; /* by dial_free, which is at work */
-    dial->request = NULL;
     dial->addresses = dial->next = addresses;
     if (problem != 0)
         dial_note(dial, evutil_gai_strerror(problem));
@@ -183,17 +181,8 @@ static int dial_resolve(struct hli_dial *dial)
         dial_next_address(dial);
         return 0;
     }
-    hints.ai_flags = EVUTIL_AI_NUMERICSERV;
-    dial->dns = evdns_base_new(hli_loop_base(dial->loop), EVDNS_BASE_INITIALIZE_NAMESERVERS);
-    if (!dial->dns) { /* no resolv.conf to speak of: the hosts file is left */
-        dial->dns = evdns_base_new(hli_loop_base(dial->loop), 0);
-        if (!dial->dns)
-            return HL_ENOMEM;
-        evdns_base_load_hosts(dial->dns, "/etc/hosts");
-    }
-    dial->request =
-        evdns_getaddrinfo(dial->dns, dial->url->host, port, &hints, dial_on_resolved, dial);
-    return 0;
+    return hli_lookup_start(dial->loop, dial->url->host, port, dial_on_resolved, dial,
+                            &dial->lookup);
 }
 
 static int dial_unix(struct hli_dial *dial)

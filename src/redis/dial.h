@@ -21,6 +21,9 @@ typedef void (*hli_dial_cb)(int fd, const hl_error *err, void *arg);
 int hli_dial_start(struct hli_loop *loop, const struct hli_url *url, hli_dial_cb done, void *arg,
                    struct hli_dial **ret_dial);
 
+/* Is it still waiting for a name server? NULL is fine. */
+bool hli_dial_is_resolving(const struct hli_dial *dial);
+
 /* The call back will not come. NULL is fine. */
 void hli_dial_cancel(struct hli_dial *dial);
 

@@ -316,8 +316,9 @@ static void link_on_timer(void *arg)
     } else if (link->state == LINK_UP) {
         link_ping(link);
     } else if (link->state == LINK_DIALLING || link->state == LINK_GREETING) {
-        snprintf(text, sizeof(text), "%s%s: no answer within %lld ms",
+        snprintf(text, sizeof(text), "%s%s: no answer%s within %lld ms",
                  link->state == LINK_DIALLING ? "connect " : "", link->where,
+                 hli_dial_is_resolving(link->dial) ? " of a name server" : "",
                  (long long)link->settings.connect_timeout_ms);
         link_fail(link, HL_ECONN, text);
     }

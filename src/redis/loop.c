@@ -155,6 +155,16 @@ static void *loop_run(void *arg)
     return NULL;
 }
 
+/* What libevent put off for its own sake, such as the ends of lookups that were given up: told in
+ * one turn, and freed in the next. */
+static void loop_drain(struct hli_loop *loop)
+{
+    enum { TURNS = 3 };
+
+    for (int i = 0; i < TURNS; i++)
+        event_base_loop(loop->base, EVLOOP_NONBLOCK);
+}
+
 void hli_loop_free(struct hli_loop *loop)
 {
     if (!loop)
@@ -163,8 +173,10 @@ void hli_loop_free(struct hli_loop *loop)
         event_free(loop->wake_event);
     if (loop->timer_event)
         event_free(loop->timer_event);
-    if (loop->base)
+    if (loop->base) {
+        loop_drain(loop);
         event_base_free(loop->base);
+    }
     hli_bell_take_down(loop->bell);
     if (loop->wake_fd >= 0)
         close(loop->wake_fd);
