@@ -64,7 +64,7 @@ struct scene {
 
 static int64_t scene_lease_ms(void)
 {
-    return slow_ms(300);
+    return slow_ms(450);
 }
 
 static void scene_open(struct scene *scene, unsigned flags)
@@ -74,6 +74,7 @@ static void scene_open(struct scene *scene, unsigned flags)
     scene->events = (struct kit_events){.lost_at_ns = 0};
     scene->client = kit_open(redis_server_url(server), &options);
     options.on_event = NULL;
+    options.watchdog_timeout_ms = slow_ms(5000); /* its holds are not what is looked at */
     scene->other = kit_open(redis_server_url(server), &options);
     scene->held = kit_lock(scene->client, "held");
     scene->awaited = kit_lock(scene->client, "awaited");
