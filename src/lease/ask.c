@@ -20,7 +20,8 @@
 #include <string.h>
 
 enum {
-    ASK_QUIET_MS = 10,     /* after a message that told nothing new */
+    ASK_QUIET_MS = 10,     /* after messages that told nothing new, when there were more than */
+    ASK_MISLED_MAX = 2,    /* so many in a row */
     ASK_RETRY_MS = 100,    /* after a refusal, doubled up to the poll */
     ASK_NO_MEMORY_MS = 10, /* after a request that could not be written */
     ASK_LINGER_MS = 5000,  /* how long a subscription outlives its last waiter */
@@ -164,12 +165,16 @@ static hli_ns ask_expiry_at(const struct hli_turn *turn)
     return pttl_ms < 0 ? HLI_NEVER : hli_after_ms(turn->now, pttl_ms + 1);
 }
 
-/* A message since the last busy answer, and still the same holder: it told nothing new, and the
- * next one is not listened to at once. */
-static bool ask_was_misled(const struct hli_name *name, const struct hli_busy *before)
+/* A message since the last busy answer, and still the same holder: it told nothing new. That
+ * happens to an honest message too, which comes by another connection than the answers; to several
+ * in a row it does not. */
+static bool ask_was_misled(struct hli_name *name, const struct hli_busy *before)
 {
-    return before->at != 0 && name->heard_at >= before->at &&
-           strcmp(before->owner, name->busy.owner) == 0;
+    if (before->at == 0 || strcmp(before->owner, name->busy.owner) != 0)
+        name->misled = 0;
+    else if (name->heard_at >= before->at)
+        name->misled++;
+    return name->misled > ASK_MISLED_MAX;
 }
 
 static void ask_sleep(struct hli_turn *turn, const struct hli_tenure *tenure,

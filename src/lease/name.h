@@ -43,6 +43,7 @@ struct hli_name {
     hli_ns heard_at; /* the last message; one that comes while a request is in flight may be about
                         what it missed */
     hli_ns quiet_until; /* messages that told nothing new are listened to again from then on */
+    unsigned misled;    /* such messages in a row */
     hli_ns idle_since;  /* no waiters; the subscription lingers for a while */
     unsigned refusals;  /* of the current tenure's requests, in a row */
     int problem;        /* code of the last refusal, 0 when the last answer was none */
