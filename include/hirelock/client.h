@@ -15,7 +15,8 @@
  * Callbacks: a completion is invoked exactly once if and only if the call returned 0; never from
  * inside the call; on the client's callback thread or inside hl_client_dispatch(). Events and log
  * lines come the same way. A slow callback delays later callbacks and nothing else. Every call is
- * allowed there but hl_client_close (HL_EDEADLK).
+ * allowed there but hl_client_close (HL_EDEADLK); one that waits for what a later callback would
+ * release waits in vain.
  *
  * Threads: each function says. Signals: only hl_cancel_fire() may be called from a signal handler.
  * fork: a child cannot use its parent's handles; calls answer HL_EFORKED, and the child may open a
@@ -121,7 +122,8 @@ HL_API HL_MUST_CHECK int hl_client_open(const char *url, const hl_client_options
  * client's threads. Waits for the server's answers at most one request timeout. Locks and owners of
  * the client stay to be freed; calls on them answer HL_ECLOSED. NULL is fine.
  *
- * Threads: any but a callback; once for each client, and no new call may begin after it.
+ * Threads: any but a callback; once for each client. Calls on the client itself (ping, stats,
+ * dispatch, hl_lock_new ...) have returned before; calls on its locks may be under way.
  * Returns: 0; HL_EDEADLK from a callback of this client (nothing is closed); HL_EFORKED in a forked
  * child.
  */

@@ -89,6 +89,14 @@ static void close_await_releases(hl_client *client)
             return;
 }
 
+/* Calls that began before the close are about to end, for nothing that they wait for is left. What
+ * they still post must find the loop and the callbacks at work. */
+static void close_await_calls(hl_client *client)
+{
+    while (atomic_load(&client->inside) > 0)
+        hli_gate_wait(&client->inside_gate, HLI_NEVER);
+}
+
 void hli_client_stop(hl_client *client)
 {
     atomic_store(&client->is_closed, true);
@@ -97,11 +105,12 @@ void hli_client_stop(hl_client *client)
         close_await_releases(client);
     }
     hli_watchdog_stop(client->watchdog);
-    if (client->link)
+    if (client->link) {
         close_run(client, close_link);
+        close_await_calls(client);
+    }
     hli_loop_stop(client->loop);
     hli_callbacks_stop(&client->callbacks);
-    hli_client_unref(client);
 }
 
 int hl_client_close(hl_client *client)
@@ -113,8 +122,10 @@ int hl_client_close(hl_client *client)
     if (hli_callbacks_are_running_here(&client->callbacks))
         return HL_EDEADLK;
     int cancelability = hli_cancelability_off();
-    hli_clients_remove(client);
     hli_client_stop(client);
+    hli_clients_remove(
+        client); /* not before: a child that is forked meanwhile must find it there */
+    hli_client_unref(client);
     hli_cancelability_restore(cancelability);
     return 0;
 }

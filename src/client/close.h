@@ -6,7 +6,7 @@
 
 #include "lease/client.h"
 
-/* Ends everything in order, and drops the user's reference. */
+/* Ends everything in order; the memory stays until the last reference is dropped. */
 void hli_client_stop(hl_client *client);
 
 #endif

@@ -128,13 +128,15 @@ static int client_open(const char *url, const hl_client_options *options, hl_cli
     if (rc < 0) {
         int reason = errno; /* memory, descriptors or threads have run out: errno says which */
         hli_client_stop(client);
+        hli_client_unref(client);
         return hli_fail(err, rc, "the client cannot start: %s", strerrordesc_np(reason));
     }
     hli_clients_add(client);
     hli_link_start(client->link);
     if (!(settings.flags & HL_CLIENT_LAZY) && (rc = client_await_server(client, err)) < 0) {
-        hli_clients_remove(client);
         hli_client_stop(client);
+        hli_clients_remove(client);
+        hli_client_unref(client);
         return rc;
     }
     *ret_client = client;

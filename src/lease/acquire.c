@@ -77,10 +77,9 @@ int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name,
     hli_wait_init(&acquire->wait, name->client,
                   acquire->is_try ? HL_WAIT_FOREVER : options->wait_ms, err);
     acquire->wait.look = acquire_look;
-    acquire->wait.look_at =
+    acquire->wait.look_at = acquire->wait.first_look_at =
         hli_earlier(acquire->wait.deadline,
                     hli_after_ms(acquire->wait.started, name->client->settings.outage_timeout_ms));
-    acquire->wait.cancel = NULL;
     return 0;
 }
 

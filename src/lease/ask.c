@@ -341,6 +341,7 @@ static void ask_deepen_done(struct hli_turn *turn, struct hli_tenure *tenure,
         tenure->known_count = tenure->asked_count;
         if (asking == HLI_ASKING_DEEPEN || tenure->hold.is_watched)
             hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms);
+        turn->name->problem = 0;
         if (asking == HLI_ASKING_DEEPEN)
             hli_hold_deepened(turn, tenure);
         hli_ask_deepen(turn, tenure);
@@ -378,9 +379,10 @@ void hli_ask_deepen(struct hli_turn *turn, struct hli_tenure *tenure)
     const struct hli_hold *hold = &tenure->hold;
     enum hli_asking asking = tenure->deepener ? HLI_ASKING_DEEPEN : HLI_ASKING_COUNT;
     uint32_t count = hold->count + (tenure->deepener ? 1 : 0);
-    int64_t lease_ms = tenure->deepener   ? tenure->deepener->lease_ms
-                       : hold->is_watched ? tenure->name->client->settings.watchdog_timeout_ms
-                                          : 1; /* the display of a leased hold extends nothing */
+    int64_t lease_ms = tenure->deepener ? tenure->deepener->lease_ms
+                       : hold->is_watched
+                           ? tenure->name->client->settings.watchdog_timeout_ms
+                           : hli_ms_left(turn->now, tenure->valid_until) + 1; /* extends nothing */
 
     if (tenure->state != HLI_TENURE_OWN || tenure->asking != HLI_ASKING_NOTHING ||
         (!tenure->deepener && tenure->known_count == count))

@@ -30,7 +30,7 @@ void hli_call_init(struct hli_call *call, hl_client *client, const char *verb, i
     hli_wait_init(&call->wait, client, timeout_ms, &call->err);
     call->wait.look = call_look;
     call->wait.looked = call_look_ended;
-    call->wait.look_at = hli_earlier(
+    call->wait.look_at = call->wait.first_look_at = hli_earlier(
         call->wait.deadline, hli_after_ms(call->wait.started, client->settings.outage_timeout_ms));
 }
 
@@ -134,7 +134,6 @@ static void call_retry_later(struct hli_call *call, const struct hli_answer *ans
     snprintf(call->problem_text, sizeof(call->problem_text), "%s", answer->text);
     pthread_mutex_unlock(&call->mutex);
     pthread_mutex_lock(&client->calls_mutex);
-    call->is_pending = true;
     TAILQ_INSERT_TAIL(&client->calls, call, link);
     pthread_mutex_unlock(&client->calls_mutex);
     hli_timer_set_earlier(client->loop, &client->calls_timer,
@@ -194,10 +193,8 @@ static struct hli_call *calls_take(hl_client *client)
 {
     pthread_mutex_lock(&client->calls_mutex);
     struct hli_call *call = TAILQ_FIRST(&client->calls);
-    if (call) {
+    if (call)
         TAILQ_REMOVE(&client->calls, call, link);
-        call->is_pending = false;
-    }
     pthread_mutex_unlock(&client->calls_mutex);
     return call;
 }
@@ -213,7 +210,9 @@ void hli_calls_retry(hl_client *client)
     count++;
     pthread_mutex_unlock(&client->calls_mutex);
     for (; count > 0 && (call = calls_take(client)); count--) {
-        if (!call_is_over(call) && !atomic_load(&client->is_closed))
+        if (atomic_load(&client->is_closed))
+            call_end(call, HL_ECANCELED, "the client is closed");
+        else if (!call_is_over(call))
             call_send(call);
         hli_call_unref(call); /* the list's, once the op's */
     }

@@ -14,10 +14,9 @@ struct hli_call {
     struct hli_ref ref; /* the caller's, the op's, and the async timer's */
     struct hli_wait wait;
     hl_client *client;          /* counted */
-    TAILQ_ENTRY(hli_call) link; /* calls mutex, as is_pending */
-    bool is_pending;
-    bool is_repeatable; /* immutable */
-    const char *verb;   /* immutable: of the error text, "inspect" */
+    TAILQ_ENTRY(hli_call) link; /* calls mutex */
+    bool is_repeatable;         /* immutable */
+    const char *verb;           /* immutable: of the error text, "inspect" */
     struct hli_op op;
     pthread_mutex_t mutex; /* guards the wait, and the problem */
     int problem;

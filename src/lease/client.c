@@ -24,6 +24,26 @@ int hli_client_check(const hl_client *client)
     return atomic_load(&client->is_closed) ? HL_ECLOSED : 0;
 }
 
+/* Counted first and looked at afterwards: a close that is not seen here sees the count. */
+int hli_client_enter(hl_client *client)
+{
+    int rc = hli_client_check(client);
+
+    if (rc < 0)
+        return rc;
+    atomic_fetch_add(&client->inside, 1);
+    rc = hli_client_check(client);
+    if (rc < 0)
+        hli_client_leave(client);
+    return rc;
+}
+
+void hli_client_leave(hl_client *client)
+{
+    if (atomic_fetch_sub(&client->inside, 1) == 1 && atomic_load(&client->is_closed))
+        hli_gate_poke(&client->inside_gate);
+}
+
 void hli_client_ref(hl_client *client)
 {
     hli_ref_take(&client->ref);

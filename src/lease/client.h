@@ -50,8 +50,10 @@ struct hl_client {
     atomic_bool was_up; /* the link, at least once */
 
     atomic_uint_fast64_t tenure_numbers;
-    atomic_uint_fast64_t dying; /* tenures whose release is not answered yet */
-    struct hli_gate dying_gate; /* poked when there is none left */
+    atomic_uint_fast64_t dying;  /* tenures whose release is not answered yet */
+    struct hli_gate dying_gate;  /* poked when there is none left */
+    atomic_uint inside;          /* calls on locks that have begun and not returned */
+    struct hli_gate inside_gate; /* the same */
 
     struct hli_gate opening; /* opened when the first attempt to connect has ended */
     hl_error opening_err;    /* how, written before that */
@@ -76,6 +78,11 @@ extern atomic_uint hli_generation;
 /* May this client be used? Looked at before any mutex of it. Errors: HL_EINVAL (NULL), HL_EFORKED,
  * HL_ECLOSED. */
 int hli_client_check(const hl_client *client);
+
+/* The same, and counts the caller in: until it leaves, a close waits. The caller has a reference.
+ */
+int hli_client_enter(hl_client *client);
+void hli_client_leave(hl_client *client);
 
 void hli_client_ref(hl_client *client);
 /* The last one frees it; it is closed by then. */

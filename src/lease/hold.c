@@ -96,8 +96,8 @@ void hli_hold_deepened(struct hli_turn *turn, struct hli_tenure *tenure)
     struct hli_acquire *acquire = tenure->deepener;
     struct hli_hold *hold = &tenure->hold;
 
-    if (!acquire)
-        return; /* it went away meanwhile; the count will be put right */
+    if (!acquire || acquire->lease_ms > tenure->asked_lease_ms)
+        return; /* who asked went away meanwhile, and this answer is not for who came after */
     tenure->deepener = NULL;
     hold->count++;
     if (acquire->is_watched) {
@@ -136,7 +136,7 @@ hli_ns hli_hold_due(const struct hli_tenure *tenure)
 
     if (hold->is_watched && !tenure->in_jeopardy)
         due = hli_earlier(due, hold_jeopardy_at(tenure));
-    if (hold->is_watched && !tenure->is_renewing)
+    if ((hold->is_watched || tenure->is_doubted) && !tenure->is_renewing)
         due = hli_earlier(due, tenure->renew_at);
     return due;
 }

@@ -25,8 +25,10 @@ void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const ch
     HLI_CHECK(name->current == tenure);
     loss_of_level(turn, tenure);
     hli_hold_end(tenure);
+    /* A renewal may be in flight: the key can stand for a whole lease from now. */
     tenure->give_up_at =
-        hli_later(tenure->valid_until, turn->now) + 2 * hli_lease_margin(tenure->longest_lease_ms);
+        hli_after_ms(hli_later(tenure->valid_until, turn->now), tenure->longest_lease_ms) +
+        hli_lease_margin(tenure->longest_lease_ms);
     hli_tenure_move(tenure, HLI_TENURE_LOST);
     name->current = NULL;
     TAILQ_INSERT_TAIL(&name->past, tenure, link);
@@ -87,7 +89,7 @@ hli_ns hli_loss_look(struct hli_tenure *tenure, bool *ret_renew)
     hli_turn_begin(&turn, tenure->name);
     if (tenure->state == HLI_TENURE_OWN && !loss_by_clock(&turn, tenure)) {
         loss_warn(&turn, tenure);
-        *ret_renew = tenure->hold.is_watched && !tenure->is_renewing &&
+        *ret_renew = (tenure->hold.is_watched || tenure->is_doubted) && !tenure->is_renewing &&
                      turn.now + hli_renewal_slack(tenure->name->client) >= tenure->renew_at;
         if (*ret_renew)
             tenure->is_renewing = true;

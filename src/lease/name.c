@@ -278,6 +278,16 @@ static void turn_want_channel(struct hli_name *name)
         name_on_channel_gone(&name->channel); /* no memory: this wait polls */
 }
 
+/* The reference comes first, for the timer may run, and drop it, at once. */
+static void turn_set_timer(const struct hli_turn *turn)
+{
+    struct hli_name *name = turn->name;
+
+    hli_name_ref(name); /* the timer's, dropped in name_on_timer */
+    if (!hli_timer_set_earlier(name->client->loop, &name->timer, turn->timer_at))
+        hli_name_unref(name);
+}
+
 static void turn_tell_watchdog(struct hli_turn *turn)
 {
     struct hli_watchdog *watchdog = turn->name->client->watchdog;
@@ -333,9 +343,8 @@ void hli_turn_end(struct hli_turn *turn)
     turn_send_ops(turn);
     if (turn->wants_channel)
         turn_want_channel(name);
-    if (turn->timer_at != HLI_NEVER &&
-        hli_timer_set_earlier(name->client->loop, &name->timer, turn->timer_at))
-        hli_name_ref(name); /* the timer's, dropped in name_on_timer */
+    if (turn->timer_at != HLI_NEVER)
+        turn_set_timer(turn);
     if (turn->distrusts)
         hli_link_distrust(name->client->link, "READONLY the server has become a replica");
     for (int i = 0; i < 2 && turn->notice[i]; i++)

@@ -19,12 +19,17 @@ static void notice_tell(struct hli_tenure *tenure, struct hli_notice *notice)
                             .reason = notice->reason};
     hl_event_cb on_event = tenure->hold.on_event;
     void *event_arg = tenure->hold.event_arg;
+    /* A warning about a hold that has ended meanwhile is of no use, and its event_arg may be gone.
+     */
+    bool is_stale = notice == &tenure->warning && tenure->state != HLI_TENURE_OWN;
     notice->is_queued = false;
     pthread_mutex_unlock(&name->mutex);
 
+    if (is_stale)
+        on_event = NULL;
     if (on_event)
         on_event(&event, event_arg);
-    if (settings->on_event)
+    if (settings->on_event && !is_stale)
         settings->on_event(&event, settings->arg);
     hli_tenure_unref(tenure); /* the notice's */
 }
@@ -43,6 +48,13 @@ static void notice_run_loss(struct hli_callback *callback)
     notice_tell(HLI_OF(notice, struct hli_tenure, loss), notice);
 }
 
+void hli_notice_init(struct hli_tenure *tenure)
+{
+    tenure->warning.callback.run = notice_run_warning;
+    tenure->loss.callback.run = notice_run_loss;
+    tenure->loss.kind = HL_EVENT_LOST;
+}
+
 static void notice_queue(struct hli_turn *turn, struct hli_tenure *tenure,
                          struct hli_notice *notice)
 {
@@ -58,15 +70,12 @@ static void notice_queue(struct hli_turn *turn, struct hli_tenure *tenure,
 
 void hli_notice_warning(struct hli_turn *turn, struct hli_tenure *tenure, hl_event_kind kind)
 {
-    tenure->warning.callback.run = notice_run_warning;
     tenure->warning.kind = kind;
     notice_queue(turn, tenure, &tenure->warning);
 }
 
 void hli_notice_loss(struct hli_turn *turn, struct hli_tenure *tenure, const char *reason)
 {
-    tenure->loss.callback.run = notice_run_loss;
-    tenure->loss.kind = HL_EVENT_LOST;
     tenure->loss.reason = reason;
     notice_queue(turn, tenure, &tenure->loss);
 }

@@ -6,6 +6,9 @@
 
 #include "lease/name.h"
 
+/* Once, for a new tenure. */
+void hli_notice_init(struct hli_tenure *tenure);
+
 /* Writes the notice; it is queued at the turn's end, if anybody listens. One that still waits in
  * the queue is told anew instead: the latest word counts. */
 void hli_notice_warning(struct hli_turn *turn, struct hli_tenure *tenure, hl_event_kind kind);

@@ -181,6 +181,10 @@ void hli_release_start(struct hli_name *name, struct hl_owner *owner, struct hli
     if (!tenure || !tenure->hold.is_accepted)
         hli_turn_finish(&turn, wait,
                         release_fail(wait, name, HL_ENOTOWNER, hl_err_text(HL_ENOTOWNER)));
+    else if (tenure->deepener)
+        hli_turn_finish(
+            &turn, wait,
+            release_fail(wait, name, HL_EINVAL, "its owner has another call under way"));
     else if (tenure->state == HLI_TENURE_LOST)
         release_lost(&turn, tenure, wait);
     else if (tenure->hold.count > 1)
@@ -193,15 +197,15 @@ void hli_release_start(struct hli_name *name, struct hl_owner *owner, struct hli
 /* The call does not wait any longer, and the release goes on behind it. */
 static void release_leave(struct hli_turn *turn, struct hli_wait *wait)
 {
-    const struct hli_name *name = turn->name;
+    const struct hli_released *released = HLI_OF(wait, struct hli_released, wait);
     struct hli_tenure *tenure;
 
-    TAILQ_FOREACH(tenure, &name->past, link)
+    TAILQ_FOREACH(tenure, &turn->name->past, link)
     if (tenure->releaser == wait)
         break;
     if (tenure)
         release_tell(turn, tenure, HL_EUNKNOWN,
-                     name->problem < 0 ? name->problem_text : "no answer in time");
+                     released->problem[0] ? released->problem : "no answer in time");
 }
 
 static bool released_look(struct hli_wait *wait, hli_ns now)
@@ -220,6 +224,7 @@ static bool released_look(struct hli_wait *wait, hli_ns now)
 void hli_released_init(struct hli_released *released, struct hli_name *name, hl_error *err)
 {
     released->name = name;
+    released->problem[0] = '\0';
     hli_wait_init(&released->wait, name->client, name->client->settings.request_timeout_ms, err);
     released->wait.look = released_look;
 }
@@ -249,10 +254,13 @@ static void release_is_answered(struct hli_turn *turn, struct hli_tenure *tenure
     hli_tenure_bury(turn, tenure);
 }
 
-static void release_note_problem(struct hli_name *name, const struct hli_answer *answer)
+/* For the call that still waits, if it waits in vain. */
+static void release_note_problem(struct hli_tenure *tenure, const struct hli_answer *answer)
 {
-    name->problem = answer->code;
-    snprintf(name->problem_text, sizeof(name->problem_text), "%s", answer->text);
+    if (!tenure->releaser)
+        return;
+    struct hli_released *released = HLI_OF(tenure->releaser, struct hli_released, wait);
+    snprintf(released->problem, sizeof(released->problem), "%s", answer->text);
 }
 
 static void release_retry_later(struct hli_turn *turn, struct hli_tenure *tenure)
@@ -276,17 +284,17 @@ static void release_take_answer(struct hli_turn *turn, struct hli_tenure *tenure
         hli_tenure_bury(turn, tenure);
         break;
     case HLI_REFUSED:
-        release_note_problem(turn->name, answer);
+        release_note_problem(tenure, answer);
         turn->distrusts = hli_answer_is(answer, "READONLY");
         release_retry_later(turn, tenure);
         break;
     case HLI_UNKNOWN:
         tenure->is_release_unsure = true;
-        release_note_problem(turn->name, answer);
+        release_note_problem(tenure, answer);
         hli_turn_timer(turn, tenure->give_up_at);
         break; /* again when the link is up */
     case HLI_UNSENT:
-        release_note_problem(turn->name, answer);
+        release_note_problem(tenure, answer);
         release_retry_later(turn, tenure); /* for it may be up by now */
         break;
     }

@@ -10,6 +10,7 @@
 struct hli_released {
     struct hli_wait wait;
     struct hli_name *name; /* borrowed from the call */
+    char problem[128];     /* name mutex: why there is no answer yet */
 };
 
 void hli_released_init(struct hli_released *released, struct hli_name *name, hl_error *err);

@@ -39,10 +39,7 @@ void hli_renewal_deinit(struct hli_renewal *renewal)
 
 void hli_renewal_add(struct hli_renewal *renewal, struct hli_tenure *tenure)
 {
-    renewal->item[renewal->count++] =
-        (struct hli_renewal_item){.tenure = tenure,
-                                  .lease_ms = renewal->client->settings.watchdog_timeout_ms,
-                                  .due = HLI_NEVER};
+    renewal->item[renewal->count++] = (struct hli_renewal_item){.tenure = tenure};
 }
 
 void hli_renewal_post(struct hli_renewal *renewal)
@@ -54,6 +51,13 @@ struct renewal_text {
     char field[HLI_FIELD_SIZE], lease[NUMBER_SIZE], count[NUMBER_SIZE];
 };
 
+/* A hold that has a lease time of its own is asked about, and not extended. Name mutex. */
+static int64_t renewal_lease_ms(const struct hli_tenure *tenure)
+{
+    return tenure->hold.is_watched ? tenure->name->client->settings.watchdog_timeout_ms
+                                   : hli_ms_left(hli_now(), tenure->valid_until) + 1;
+}
+
 static void renewal_write_item(struct hli_renewal_item *item, struct renewal_text *text,
                                struct hli_bytes *key, struct hli_bytes args[RENEWAL_WORDS])
 {
@@ -62,6 +66,7 @@ static void renewal_write_item(struct hli_renewal_item *item, struct renewal_tex
     pthread_mutex_lock(&name->mutex);
     item->count = item->tenure->hold.count;
     item->due = item->tenure->renew_at;
+    item->lease_ms = renewal_lease_ms(item->tenure);
     pthread_mutex_unlock(&name->mutex);
     snprintf(text->lease, sizeof(text->lease), "%" PRId64, item->lease_ms);
     snprintf(text->count, sizeof(text->count), "%" PRIu32, item->count);
@@ -103,6 +108,7 @@ static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal_it
     hli_tenure_extend(tenure, sent_at, item->lease_ms);
     tenure->renew_at = sent_at + HLI_MS(item->lease_ms) / 3;
     tenure->renew_failures = 0;
+    tenure->is_doubted = false;
     if (tenure->longest_lease_ms < item->lease_ms)
         tenure->longest_lease_ms = item->lease_ms;
     if (tenure->in_jeopardy)
@@ -143,7 +149,7 @@ static void renewal_apply(const struct hli_renewal_item *item, hli_ns sent_at, c
             renewal_succeeded(&turn, item, sent_at);
     }
     if (tenure->state == HLI_TENURE_OWN) {
-        if (count)
+        if (count && *count > 0)
             tenure->known_count = (uint32_t)*count;
         hli_ask_deepen(&turn, tenure);
         hli_turn_watch(&turn, tenure, hli_hold_due(tenure));

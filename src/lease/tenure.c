@@ -5,6 +5,7 @@
 
 #include "lease/client.h"
 #include "lease/name.h"
+#include "lease/notice.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,6 +54,7 @@ struct hli_tenure *hli_tenure_new(struct hli_name *name)
     hli_name_ref(name);
     tenure->name = name;
     tenure->number = tenure_number(name->client);
+    hli_notice_init(tenure);
     return tenure;
 }
 

@@ -93,11 +93,13 @@ struct hli_tenure {        /* name mutex, unless it says otherwise */
     struct hli_wait *releaser; /* the call that waits for it, or NULL */
 
     struct hli_heap_node due;           /* watchdog mutex */
-    TAILQ_ENTRY(hli_tenure) ready_link; /* watchdog mutex */
+    TAILQ_ENTRY(hli_tenure) ready_link; /* watchdog mutex: in its queue for a batch */
+    TAILQ_ENTRY(hli_tenure) look_link;  /* watchdog thread: in its list of this round */
     bool is_renewing;                   /* queued for, or in, a renewal */
     unsigned renew_failures;            /* since the last success */
     hli_ns renew_at;
     bool in_jeopardy; /* told so */
+    bool is_doubted;  /* a renewal is to find out whether it is there, also of a leased hold */
 
     struct hli_notice warning, loss;
 };

@@ -15,21 +15,20 @@ void hli_wait_init(struct hli_wait *wait, hl_client *client, int64_t wait_ms, hl
 
     *wait = (struct hli_wait){
         .client = client, .started = now, .deadline = hli_after_ms(now, wait_ms), .err = err};
-    wait->look_at = wait->deadline;
+    wait->look_at = wait->first_look_at = wait->deadline;
     wait->timer =
         (struct hli_timer){.run = wait_on_timer, .orphaned = wait_on_timer_orphaned, .arg = wait};
 }
 
-bool hli_wait_attach(struct hli_wait *wait, hl_cancel *cancel)
+void hli_wait_attach(struct hli_wait *wait, hl_cancel *cancel)
 {
     if (!cancel)
-        return true;
+        return;
+    wait->has_cancel = true;
     wait->cancel = cancel;
     pthread_mutex_lock(&wait->client->waits_mutex);
     TAILQ_INSERT_TAIL(&wait->client->waits, wait, cancel_link);
     pthread_mutex_unlock(&wait->client->waits_mutex);
-    /* Looked at after it is in the list: a cancel that is fired from now on finds it there. */
-    return !hli_wait_is_cancelled(wait);
 }
 
 void hli_wait_detach(struct hli_wait *wait)
@@ -50,22 +49,22 @@ int hli_wait_block(struct hli_wait *wait)
     return wait->code;
 }
 
-/* A cancel that was fired before the flag could be seen is seen here; one that is fired later moves
- * the timer itself, and is not put off by this. */
+/* A call with a cancel is looked at once at the beginning, for its cancel may have been fired when
+ * nobody could be moved by it yet. A call that has ended by now does not keep its timer. */
 bool hli_wait_look_after(struct hli_wait *wait)
 {
-    hli_ns look_at = wait->look_at;
+    struct hli_loop *loop = wait->client->loop;
 
     if (atomic_exchange(&wait->is_looked_after, true))
         return false;
-    hli_timer_set_earlier(wait->client->loop, &wait->timer,
-                          hli_wait_is_cancelled(wait) ? 0 : look_at);
-    return true;
+    hli_timer_set_earlier(loop, &wait->timer, wait->has_cancel ? 0 : wait->first_look_at);
+    return !(atomic_load(&wait->has_ended) && hli_timer_clear(loop, &wait->timer));
 }
 
 bool hli_wait_end(struct hli_wait *wait)
 {
     hli_wait_detach(wait);
+    atomic_store(&wait->has_ended, true);
     return hli_timer_clear(wait->client->loop, &wait->timer);
 }
 

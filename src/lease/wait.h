@@ -29,7 +29,9 @@ struct hli_wait {
     /* Is it over, by time or by cancel? Ends it if so. True while it goes on, and then look_at says
      * when to look again. */
     bool (*look)(struct hli_wait *wait, hli_ns now);
-    hli_ns look_at;
+    hli_ns look_at;       /* of whoever looks */
+    hli_ns first_look_at; /* immutable */
+    bool has_cancel;      /* immutable once it has begun */
 
     bool is_finished; /* under the mutex of what is waited for, as the two below */
     int code;
@@ -42,6 +44,7 @@ struct hli_wait {
         struct hli_wait *wait); /* of an async call: its timer is done, and will not be set again */
     struct hli_timer timer;
     atomic_bool is_looked_after; /* the timer is in use */
+    atomic_bool has_ended;       /* its completion has run, or is about to */
 };
 
 TAILQ_HEAD(hli_waits, hli_wait);
@@ -49,8 +52,9 @@ TAILQ_HEAD(hli_waits, hli_wait);
 /* Starts the clock. wait_ms as in hl_acquire_options. */
 void hli_wait_init(struct hli_wait *wait, hl_client *client, int64_t wait_ms, hl_error *err);
 
-/* Carries a cancel from now on; false when that is fired already. Undone by hli_wait_detach. */
-bool hli_wait_attach(struct hli_wait *wait, hl_cancel *cancel);
+/* Carries a cancel from now on; one that is fired already is seen by the call's first look.
+ * Undone by hli_wait_detach. cancel may be NULL. */
+void hli_wait_attach(struct hli_wait *wait, hl_cancel *cancel);
 void hli_wait_detach(struct hli_wait *wait);
 
 /* Of an async call: the loop looks after it from now on, with a reference that the caller took for

@@ -109,12 +109,12 @@ static void watchdog_look_at_due(struct hli_watchdog *watchdog)
 
     pthread_mutex_lock(&watchdog->mutex);
     while ((tenure = watchdog_pop(watchdog, by)))
-        TAILQ_INSERT_TAIL(&due, tenure, ready_link);
+        TAILQ_INSERT_TAIL(&due, tenure, look_link); /* it may be in the queue for a batch too */
     watchdog->is_reviewing = false;
     pthread_mutex_unlock(&watchdog->mutex);
 
     while ((tenure = TAILQ_FIRST(&due))) {
-        TAILQ_REMOVE(&due, tenure, ready_link);
+        TAILQ_REMOVE(&due, tenure, look_link);
         watchdog_look(watchdog, tenure);
     }
 }

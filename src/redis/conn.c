@@ -42,6 +42,8 @@ static void conn_write(struct hli_conn *conn, const char *bytes, size_t length)
 {
     ssize_t sent = 0;
 
+    if (conn->is_broken)
+        return;
     if (hli_buffer_length(&conn->out) == 0) {
         do {
             sent = send(conn->fd, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -65,12 +67,12 @@ static bool conn_watch(struct hli_conn *conn)
     return fresh;
 }
 
-bool hli_conn_send(struct hli_conn *conn, struct hli_op *op)
+static bool conn_send(struct hli_conn *conn, struct hli_op *op, bool if_ready)
 {
     op->sent_at = hli_now();
     hli_ns patience = hli_after_ms(op->sent_at, conn->request_timeout_ms);
     pthread_mutex_lock(&conn->mutex);
-    if (!conn->is_open) {
+    if (!conn->is_open || (if_ready && !conn->is_ready)) {
         pthread_mutex_unlock(&conn->mutex);
         return false;
     }
@@ -87,6 +89,23 @@ bool hli_conn_send(struct hli_conn *conn, struct hli_op *op)
     if (fresh)
         hli_timer_set(conn->loop, &conn->patience, patience);
     return true;
+}
+
+bool hli_conn_send(struct hli_conn *conn, struct hli_op *op)
+{
+    return conn_send(conn, op, false);
+}
+
+bool hli_conn_send_if_ready(struct hli_conn *conn, struct hli_op *op)
+{
+    return conn_send(conn, op, true);
+}
+
+void hli_conn_set_ready(struct hli_conn *conn)
+{
+    pthread_mutex_lock(&conn->mutex);
+    conn->is_ready = true;
+    pthread_mutex_unlock(&conn->mutex);
 }
 
 /* What the server said before it hung up tells more than a failed write; reading it may close the
@@ -132,18 +151,29 @@ static void conn_on_writable(evutil_socket_t fd, short what, void *arg)
     conn_flush(arg);
 }
 
-/* The oldest request has waited too long, or the timer was set for one that is answered by now. */
-static void conn_lose_patience(void *arg)
+/* When the oldest request in flight will have waited too long. */
+static hli_ns conn_overdue_at(struct hli_conn *conn)
 {
-    struct hli_conn *conn = arg;
-    hl_error err;
-
     pthread_mutex_lock(&conn->mutex);
     struct hli_op *oldest = TAILQ_FIRST(&conn->in_flight);
     hli_ns due = oldest ? hli_after_ms(oldest->sent_at, conn->request_timeout_ms) : HLI_NEVER;
     conn->is_watched = oldest != NULL;
     pthread_mutex_unlock(&conn->mutex);
+    return due;
+}
 
+/* The oldest request has waited too long, or the timer was set for one that is answered by now. If
+ * the process stood still, answers may lie in the socket: they are read before it is given up. */
+static void conn_lose_patience(void *arg)
+{
+    struct hli_conn *conn = arg;
+    hli_ns due = conn_overdue_at(conn);
+    hl_error err;
+
+    if (due <= hli_now()) {
+        conn_on_readable(conn->fd, EV_READ, conn);
+        due = conn->parser ? conn_overdue_at(conn) : HLI_NEVER;
+    }
     if (due > hli_now()) {
         if (due != HLI_NEVER)
             hli_timer_set(conn->loop, &conn->patience, due);
@@ -299,7 +329,7 @@ void hli_conn_close(struct hli_conn *conn, const hl_error *err)
 
     pthread_mutex_lock(&conn->mutex);
     bool was_open = conn->is_open;
-    conn->is_open = false;
+    conn->is_open = conn->is_ready = false;
     conn->is_watched = false;
     TAILQ_CONCAT(&orphans, &conn->in_flight, link);
     int fd = atomic_exchange(&conn->fd, -1);

@@ -46,6 +46,7 @@ struct hli_conn {
     atomic_int fd;         /* changed under the mutex; read by a forked child */
     pthread_mutex_t mutex; /* guards the rest */
     bool is_open;
+    bool is_ready;   /* greeted: others than the link itself may use it */
     bool is_broken;  /* a write failed: the loop is to close it */
     bool is_watched; /* patience is set */
     struct hli_buffer out;
@@ -66,6 +67,10 @@ void hli_conn_close(struct hli_conn *conn, const hl_error *err);
 
 /* Any thread. False when it is not open: nothing was sent, and done will not run. */
 bool hli_conn_send(struct hli_conn *conn, struct hli_op *op);
+
+/* The same, but false too as long as it is not ready: before AUTH and SELECT nothing may go out. */
+bool hli_conn_send_if_ready(struct hli_conn *conn, struct hli_op *op);
+void hli_conn_set_ready(struct hli_conn *conn); /* until it is closed */
 
 /* In a forked child: closes the socket, without a word to anybody. */
 void hli_conn_abandon(struct hli_conn *conn);

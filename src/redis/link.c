@@ -81,11 +81,6 @@ int hli_link_problem(struct hli_link *link, hl_error *ret_err)
     return code;
 }
 
-bool hli_link_is_up(struct hli_link *link)
-{
-    return atomic_load(&link->is_up);
-}
-
 const char *hli_link_where(const struct hli_link *link)
 {
     return link->where;
@@ -101,7 +96,7 @@ void hli_link_send(struct hli_link *link, struct hli_op *op)
     hl_error problem = {HL_ECONN, "not connected yet"};
     struct hli_answer unsent = {.verdict = HLI_UNSENT, .text = problem.text};
 
-    if (atomic_load(&link->is_up) && hli_conn_send(&link->conn[LINK_COMMANDS], op))
+    if (atomic_load(&link->is_up) && hli_conn_send_if_ready(&link->conn[LINK_COMMANDS], op))
         return;
     hli_link_problem(link, &problem);
     unsent.code = problem.code;
@@ -221,6 +216,7 @@ static void link_come_up(struct hli_link *link)
     for (int i = 0; i < LINK_CONNS; i++)
         hli_greeting_deinit(&link->greeting[i]);
     link_set_problem(link, &none);
+    hli_conn_set_ready(&link->conn[LINK_COMMANDS]);
     atomic_store(&link->is_up, true);
     hli_timer_set(link->loop, &link->timer, hli_after_ms(hli_now(), LINK_PING_MS));
     hli_pubsub_up(&link->pubsub);

@@ -44,8 +44,6 @@ void hli_link_free(struct hli_link *link); /* stopped; NULL is fine */
 /* Any thread. When the link is not up, done runs at once with HLI_UNSENT. */
 void hli_link_send(struct hli_link *link, struct hli_op *op);
 
-bool hli_link_is_up(struct hli_link *link);
-
 /* Any thread: why it is not up. Returns the code; 0 when it is up, or was not tried yet. */
 int hli_link_problem(struct hli_link *link, hl_error *ret_err);
 

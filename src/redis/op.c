@@ -32,6 +32,7 @@ static int op_format(struct hli_op *op, const char **argv, size_t *lengths,
     hli_op_deinit(op);
     op->bytes = bytes;
     op->length = (size_t)length;
+    op->script = -1;
     return 0;
 }
 
@@ -40,7 +41,6 @@ int hli_op_command(struct hli_op *op, const struct hli_bytes *words, size_t coun
     const char *argv[OP_WORDS_ON_STACK];
     size_t lengths[OP_WORDS_ON_STACK];
 
-    op->script = -1;
     if (count <= OP_WORDS_ON_STACK)
         return op_format(op, argv, lengths, words, count);
 

@@ -16,6 +16,18 @@ int hli_lock_check(const hl_lock *lock, hl_error *err)
     return rc == 0 ? 0 : hli_fail(err, rc, "%s", lock ? hl_err_text(rc) : "the lock is NULL");
 }
 
+int hli_lock_enter(hl_lock *lock, hl_error *err)
+{
+    int rc = lock ? hli_client_enter(lock->name->client) : HL_EINVAL;
+
+    return rc == 0 ? 0 : hli_fail(err, rc, "%s", lock ? hl_err_text(rc) : "the lock is NULL");
+}
+
+void hli_lock_leave(hl_lock *lock)
+{
+    hli_client_leave(lock->name->client);
+}
+
 int hli_lock_check_owner(const hl_lock *lock, const hl_owner *owner, hl_error *err)
 {
     int rc = hli_lock_check(lock, err);
@@ -121,9 +133,15 @@ static int lock_acquire(hl_lock *lock, const hl_acquire_options *options, hl_err
 int hl_lock_acquire_with(hl_lock *lock, const hl_acquire_options *options, hl_error *err)
 {
     hl_acquire_options known;
-    int rc = hli_lock_read_options(lock, options, &known, err);
+    int rc = hli_lock_enter(lock, err);
 
-    return rc == 0 ? lock_acquire(lock, &known, err) : rc;
+    if (rc < 0)
+        return rc;
+    rc = hli_lock_read_options(lock, options, &known, err);
+    if (rc == 0)
+        rc = lock_acquire(lock, &known, err);
+    hli_lock_leave(lock);
+    return rc;
 }
 
 int hl_lock_acquire_for(hl_lock *lock, int64_t wait_ms, hl_error *err)
@@ -144,7 +162,7 @@ int hl_lock_try_acquire(hl_lock *lock, hl_error *err)
     return hl_lock_acquire_for(lock, HL_NO_WAIT, err);
 }
 
-int hl_lock_release_as(hl_lock *lock, hl_owner *owner, hl_error *err)
+static int lock_release(hl_lock *lock, hl_owner *owner, hl_error *err)
 {
     struct hli_released released;
     int rc = hli_lock_check_owner(lock, owner, err);
@@ -160,6 +178,17 @@ int hl_lock_release_as(hl_lock *lock, hl_owner *owner, hl_error *err)
     rc = hli_wait_block(&released.wait);
     hli_released_count(&released);
     hli_cancelability_restore(cancelability);
+    return rc;
+}
+
+int hl_lock_release_as(hl_lock *lock, hl_owner *owner, hl_error *err)
+{
+    int rc = hli_lock_enter(lock, err);
+
+    if (rc < 0)
+        return rc;
+    rc = lock_release(lock, owner, err);
+    hli_lock_leave(lock);
     return rc;
 }
 

@@ -13,6 +13,10 @@ struct hl_lock {
 /* May this handle be used? Errors: HL_EINVAL (NULL), HL_EFORKED, HL_ECLOSED. */
 int hli_lock_check(const hl_lock *lock, hl_error *err);
 
+/* The same for a call that a close has to wait for; a 0 is followed by leave. */
+int hli_lock_enter(hl_lock *lock, hl_error *err);
+void hli_lock_leave(hl_lock *lock);
+
 /* The same for an owner that is passed beside it; NULL is the calling thread. */
 int hli_lock_check_owner(const hl_lock *lock, const hl_owner *owner, hl_error *err);
 

@@ -124,10 +124,14 @@ static int acquire_request_start(hl_lock *lock, const hl_acquire_options *option
 int hl_lock_acquire_async(hl_lock *lock, const hl_acquire_options *options, hl_done_cb done,
                           void *arg)
 {
-    int cancelability = hli_cancelability_off();
-    int rc = acquire_request_start(lock, options, done, arg);
+    int rc = hli_lock_enter(lock, NULL);
 
+    if (rc < 0)
+        return rc;
+    int cancelability = hli_cancelability_off();
+    rc = acquire_request_start(lock, options, done, arg);
     hli_cancelability_restore(cancelability);
+    hli_lock_leave(lock);
     return rc;
 }
 
@@ -193,9 +197,13 @@ static int release_request_start(hl_lock *lock, hl_owner *owner, hl_done_cb done
 
 int hl_lock_release_async(hl_lock *lock, hl_owner *owner, hl_done_cb done, void *arg)
 {
-    int cancelability = hli_cancelability_off();
-    int rc = release_request_start(lock, owner, done, arg);
+    int rc = hli_lock_enter(lock, NULL);
 
+    if (rc < 0)
+        return rc;
+    int cancelability = hli_cancelability_off();
+    rc = release_request_start(lock, owner, done, arg);
     hli_cancelability_restore(cancelability);
+    hli_lock_leave(lock);
     return rc;
 }

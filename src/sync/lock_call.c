@@ -102,6 +102,7 @@ static void lock_look_at_hold(struct hli_name *name)
 
     hli_turn_begin(&turn, name);
     if (name->current && name->current->state == HLI_TENURE_OWN) {
+        name->current->is_doubted = true;
         name->current->renew_at = turn.now;
         hli_turn_watch(&turn, name->current, turn.now);
     }
@@ -117,18 +118,14 @@ static int lock_call_block(struct lock_call *call, hl_error *err)
     return rc;
 }
 
-int hl_lock_inspect(hl_lock *lock, hl_lock_info *info, hl_error *err)
+static int lock_inspect(hl_lock *lock, hl_lock_info *info, hl_error *err)
 {
-    int rc = hli_lock_check(lock, err);
-
-    if (rc < 0)
-        return rc;
     if (!info || info->size < sizeof(info->size))
         return hli_fail(err, HL_EINVAL, "info is NULL, or its size is not set");
     struct lock_call *call = lock_call_new(lock, HLI_SCRIPT_LOCK_INSPECT);
     if (!call)
         return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
-    rc = lock_call_block(call, err);
+    int rc = lock_call_block(call, err);
     if (rc == HL_OK) {
         call->info.size = info->size;
         memcpy(info, &call->info, info->size < sizeof(*info) ? info->size : sizeof(*info));
@@ -137,19 +134,38 @@ int hl_lock_inspect(hl_lock *lock, hl_lock_info *info, hl_error *err)
     return rc;
 }
 
-int hl_lock_force_release(hl_lock *lock, hl_error *err)
+int hl_lock_inspect(hl_lock *lock, hl_lock_info *info, hl_error *err)
 {
-    int rc = hli_lock_check(lock, err);
+    int rc = hli_lock_enter(lock, err);
 
     if (rc < 0)
         return rc;
+    rc = lock_inspect(lock, info, err);
+    hli_lock_leave(lock);
+    return rc;
+}
+
+static int lock_force_release(hl_lock *lock, hl_error *err)
+{
     struct lock_call *call = lock_call_new(lock, HLI_SCRIPT_LOCK_FORCE_RELEASE);
+
     if (!call)
         return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
-    rc = lock_call_block(call, err);
+    int rc = lock_call_block(call, err);
     if (rc == HL_OK)
         lock_look_at_hold(lock->name);
     hli_call_unref(&call->call);
+    return rc;
+}
+
+int hl_lock_force_release(hl_lock *lock, hl_error *err)
+{
+    int rc = hli_lock_enter(lock, err);
+
+    if (rc < 0)
+        return rc;
+    rc = lock_force_release(lock, err);
+    hli_lock_leave(lock);
     return rc;
 }
 
@@ -200,28 +216,32 @@ static int lock_call_start(hl_lock *lock, struct lock_call *call)
 
 int hl_lock_inspect_async(hl_lock *lock, hl_inspect_cb done, void *arg)
 {
-    int rc = hli_lock_check(lock, NULL);
+    int rc = done ? hli_lock_enter(lock, NULL) : HL_EINVAL;
 
-    if (rc < 0 || !done)
-        return rc < 0 ? rc : HL_EINVAL;
+    if (rc < 0)
+        return rc;
     struct lock_call *call = lock_call_new(lock, HLI_SCRIPT_LOCK_INSPECT);
     if (call) {
         call->inspected = done;
         call->arg = arg;
     }
-    return lock_call_start(lock, call);
+    rc = lock_call_start(lock, call);
+    hli_lock_leave(lock);
+    return rc;
 }
 
 int hl_lock_force_release_async(hl_lock *lock, hl_done_cb done, void *arg)
 {
-    int rc = hli_lock_check(lock, NULL);
+    int rc = done ? hli_lock_enter(lock, NULL) : HL_EINVAL;
 
-    if (rc < 0 || !done)
-        return rc < 0 ? rc : HL_EINVAL;
+    if (rc < 0)
+        return rc;
     struct lock_call *call = lock_call_new(lock, HLI_SCRIPT_LOCK_FORCE_RELEASE);
     if (call) {
         call->done = done;
         call->arg = arg;
     }
-    return lock_call_start(lock, call);
+    rc = lock_call_start(lock, call);
+    hli_lock_leave(lock);
+    return rc;
 }

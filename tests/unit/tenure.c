@@ -18,10 +18,8 @@ static const bool allowed[STATES][STATES] = {
                         [HLI_TENURE_OWN] = true,
                         [HLI_TENURE_DYING] = true,
                         [HLI_TENURE_DEAD] = true},
-    [HLI_TENURE_WAIT] = {[HLI_TENURE_ASK] = true,
-                         [HLI_TENURE_OWN] = true,
-                         [HLI_TENURE_DYING] = true,
-                         [HLI_TENURE_DEAD] = true},
+    [HLI_TENURE_WAIT] =
+        {[HLI_TENURE_OWN] = true, [HLI_TENURE_DYING] = true, [HLI_TENURE_DEAD] = true},
     [HLI_TENURE_OWN] = {[HLI_TENURE_LOST] = true, [HLI_TENURE_DYING] = true},
     [HLI_TENURE_LOST] = {[HLI_TENURE_DYING] = true, [HLI_TENURE_DEAD] = true},
     [HLI_TENURE_DYING] = {[HLI_TENURE_DEAD] = true},

@@ -1,0 +1,61 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Asking: when a request is made again, and when it is not. */
+
+#include "support/actor.h"
+#include "support/fake_server.h"
+#include "support/lock_support.h"
+#include "support/proxy.h"
+
+enum { PUBSUB_LINK = 1 }; /* the second connection of a client */
+
+static bool asking_has_subscribed(void *arg)
+{
+    return proxy_kept(arg, PUBSUB_LINK, PROXY_UP) > 0;
+}
+
+/* The release falls between the busy answer and the subscription: nobody is told of it, and only
+ * the try after the confirmation can find it. */
+Test(asking, comes_again_after_the_subscription_for_a_release_may_have_slipped_through,
+     .init = server_up_tcp, .fini = server_down)
+{
+    struct proxy *proxy = proxy_start_before(server);
+    hl_client *holder = open_client(NULL);
+    hl_client *waiter = open_client_at(proxy_url(proxy), CLIENT(.poll_ms = 60000));
+    hl_lock *held = new_lock(holder, "gap"), *wanted = new_lock(waiter, "gap");
+    struct actor *actor = actor_start();
+
+    expect_ok(hl_lock_acquire(held, NULL));
+    proxy_hold(proxy, PUBSUB_LINK, PROXY_UP);
+    actor_begin_acquire(actor, wanted, ACQUIRE(.wait_ms = slow_ms(20000)));
+    check(wait_until(asking_has_subscribed, proxy, 5000));
+    expect_ok(hl_lock_release(held, NULL));
+    proxy_release(proxy, PUBSUB_LINK, PROXY_UP);
+
+    check_int(actor_end(actor), HL_OK);
+    check_msg(actor_took_ms(actor) < slow_ms(10000), "it took %lld ms",
+              (long long)actor_took_ms(actor));
+    actor_stop(actor);
+    proxy_stop(proxy);
+}
+
+/* It bounced, so it did not run; and by then nobody wants it any more. */
+Test(asking, comes_not_again_after_a_bounce_when_nobody_waits_any_more)
+{
+    static const struct fake_step late_bounce[] = {
+        {.expect = "EVALSHA", .answer = "-NOSCRIPT No matching script.\r\n", .delay_ms = 300},
+    };
+    struct fake_server *fake = fake_server_start(NULL, NULL);
+    hl_client *client = open_client_at(fake_server_url(fake), NULL);
+    hl_lock *lock = new_lock(client, "left");
+
+    fake_server_play(fake, late_bounce, 1);
+    expect_outcome(hl_lock_acquire_for(lock, 50, NULL), HL_ECONN);
+    check_int(fake_server_count(fake, "EVALSHA"), 1);
+    check(fake_server_wait_count(fake, "SCRIPT LOAD", 1, 5000));
+    expect_outcome(hl_client_ping(client, 5000, NULL), HL_OK); /* behind whatever was sent */
+    check_int(fake_server_count(fake, "EVALSHA"), 1);
+    close_client(client);
+    fake_server_stop(fake);
+}
