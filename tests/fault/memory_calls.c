@@ -97,7 +97,7 @@ static void subject_end(struct subject *subject)
     hl_lock_free(subject->owned);
     hl_owner_free(subject->owner);
     check_int(hl_client_close(subject->client), HL_OK);
-    check_int(census_threads_named("hirelock"), 0);
+    kit_expect_no_threads();
     redis_do(server, "DEL subject owned"); /* holds that close left to their lease */
 }
 
@@ -398,7 +398,7 @@ static void open_verify(void *arg, bool failed)
                   "%s", subject->err.text);
         check(!subject->client);
     }
-    check_int(census_threads_named("hirelock"), 0);
+    kit_expect_no_threads();
     check_int(census_files(), files_before);
 }
 

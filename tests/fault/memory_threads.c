@@ -129,7 +129,7 @@ static void scene_end(struct scene *scene)
     scene_close_client(scene);
     hl_lock_free(scene->others);
     check_int(hl_client_close(scene->other), HL_OK);
-    check_int(census_threads_named("hirelock"), 0);
+    kit_expect_no_threads();
     check_int(census_files(), files_before);
     check(redis_wait_int(server, 0, scene_lease_ms() * 2, "EXISTS held awaited"));
 }

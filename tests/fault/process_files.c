@@ -108,7 +108,7 @@ static int open_with_ever_more(const char *url, hl_client **ret_client, const ch
         check_msg(code == HL_ENOMEM || code == HL_ECONN, "%d more: %s", count, hl_err_name(code));
         check_msg(strstr(err.text, reason), "%d more: %s", count, err.text);
         check_int(census_files(), files);
-        check_int(census_threads_named("hirelock"), 0);
+        kit_expect_no_threads();
     }
     return -1;
 }
@@ -230,13 +230,13 @@ Test(process_files, a_hundred_clients_leave_no_thread_and_no_descriptor, .init =
     for (int i = 0; i < 100; i++)
         open_hold_close(i);
     check_int(census_files(), files);
-    check_int(census_threads_named("hirelock"), 0);
+    kit_expect_no_threads();
 
     for (intptr_t i = 0; i < OPENERS; i++)
         opener[i] = kit_thread(open_many, (void *)i); /* NOLINT(performance-no-int-to-ptr) */
     for (int i = 0; i < OPENERS; i++)
         pthread_join(opener[i], NULL);
     check_int(census_files(), files);
-    check_int(census_threads_named("hirelock"), 0);
+    kit_expect_no_threads();
     check(redis_wait_clients(server, REDIS_NORMAL, 0, 5000));
 }

@@ -11,6 +11,7 @@
 #include <hirelock/hirelock.h>
 #include <pthread.h>
 
+#include "support/census.h"
 #include "support/test.h"
 
 enum { KIT_KINDS = HL_EVENT_CONNECTED + 1 };
@@ -110,6 +111,15 @@ static inline void kit_try_out(hl_client *client, const char *name)
     check(hl_lock_is_held(lock, NULL));
     kit_expect(hl_lock_release(lock, &err), HL_OK);
     hl_lock_free(lock);
+}
+
+/* A thread that was joined may be seen in /proc for a moment longer. */
+static inline void kit_expect_no_threads(void)
+{
+    struct deadline deadline = deadline_in(2000);
+    while (census_threads_named("hirelock") > 0 && !deadline_is_over(deadline))
+        deadline_nap();
+    check_int(census_threads_named("hirelock"), 0);
 }
 
 static inline pthread_t kit_thread(void *(*run)(void *), void *arg)

@@ -292,6 +292,6 @@ Test(process_thread, no_call_is_a_cancellation_point, .init = start, .fini = sto
     check(result == PTHREAD_CANCELED);
     check_str(atomic_load(&pending.step), "the end");
     check_int(hl_client_close(pending.client), HL_OK);
-    check_int(census_threads_named("hirelock"), 0);
+    kit_expect_no_threads();
     check_int(census_files(), files);
 }
