@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "connection_fixture.h"
+#include "support/census.h"
 #include "support/history.h"
 #include "support/process.h"
 
@@ -102,6 +103,9 @@ static void storm_run(int kinds)
     pthread_t thread[STORM_THREADS];
     char path[256];
 
+    check_int(redis_int(storm.server, "EXISTS storm-0"),
+              0); /* the tests' own connection is there */
+    int files = census_files(), threads = census_threads_named("hirelock");
     snprintf(path, sizeof path, "%s/history", redis_server_dir(storm.server));
     storm.history = history_open(path, 1 << 18);
     for (int i = 0; i < STORM_CLIENTS; i++)
@@ -121,6 +125,8 @@ static void storm_run(int kinds)
     for (int i = 0; i < STORM_CLIENTS; i++)
         check_int(hl_client_close(storm.client[i]), HL_OK);
     history_close(storm.history);
+    check_int(census_files(), files);
+    check_int(census_threads_named("hirelock"), threads);
     redis_server_stop(storm.server);
 }
 

@@ -258,6 +258,99 @@ Test(connection_outage, an_acquire_whose_answer_was_lost_is_held_once)
     outage_stop(&outage);
 }
 
+Test(connection_outage, a_force_release_whose_answer_was_lost_is_unknown)
+{
+    hl_client_options options = connection_options();
+    struct outage outage;
+    outage_start(&outage, &options);
+    check_int(hl_lock_force_release(outage.lock, NULL), HL_ENOTOWNER); /* the script is loaded */
+    expect_code(hl_lock_acquire(outage.others_lock, err), HL_OK);
+    proxy_cut_once(outage.c.proxy, PROXY_DOWN, 0, PROXY_FIN);
+    expect_code(hl_lock_force_release(outage.lock, err), HL_EUNKNOWN);
+    check_int(redis_int(outage.c.server, "EXISTS outage"), 0);
+    check_int(hl_lock_release(outage.others_lock, NULL), HL_ELOST);
+    outage_stop(&outage);
+}
+
+Test(connection_outage, a_ping_ends_with_its_own_time)
+{
+    hl_client_options options = connection_options();
+    struct outage outage;
+    outage_start(&outage, &options);
+    outage_begin(&outage.c);
+    int64_t begin_ms = now_ms();
+    expect_code(hl_client_ping(outage.client, slow_ms(100), err), HL_ECONN);
+    check(now_ms() - begin_ms < slow_ms(350));
+    outage_end(&outage.c);
+    expect_code(hl_client_ping(outage.client, slow_ms(3000), err), HL_OK);
+    outage_stop(&outage);
+}
+
+/* A count on display: what an unanswered command wrote is put right, though nobody's count changed
+ * between the connections. */
+static bool count_is_one(void *arg)
+{
+    const struct outage *outage = arg;
+    return strcmp(redis_str(outage->c.server, "HVALS outage"), "1") == 0;
+}
+
+static bool count_is_two(void *arg)
+{
+    const struct outage *outage = arg;
+    return strcmp(redis_str(outage->c.server, "HVALS outage"), "2") == 0;
+}
+
+Test(connection_outage, an_unanswered_count_is_put_right)
+{
+    hl_client_options options = connection_options();
+    hl_acquire_options leased = HL_ACQUIRE_OPTIONS_INIT;
+    struct outage outage;
+    leased.lease_ms = slow_ms(20000);
+    options.request_timeout_ms = slow_ms(2000);
+    outage_start(&outage, &options);
+    expect_code(hl_lock_acquire_with(outage.lock, &leased, err), HL_OK);
+    proxy_hold(outage.c.proxy, PROXY_EVERY, PROXY_DOWN);
+    leased.lease_ms = slow_ms(10000); /* shorter: the level is granted here */
+    expect_code(hl_lock_acquire_with(outage.lock, &leased, err), HL_OK);
+    check(wait_until(count_is_two, &outage, 3000));
+    expect_code(hl_lock_release(outage.lock, err), HL_OK);
+    proxy_kill_all(outage.c.proxy);
+    proxy_pass(outage.c.proxy);
+    check(connection_wait_for(outage.client, connection_reconnects, 1, 5000));
+    check_msg(wait_until(count_is_one, &outage, 2000), "%s",
+              redis_str(outage.c.server, "HVALS outage"));
+    expect_code(hl_lock_release(outage.lock, err), HL_OK);
+    check_int(redis_int(outage.c.server, "EXISTS outage"), 0);
+    outage_stop(&outage);
+}
+
+/* The client's threads end although no server answers, and so do the calls of others. */
+Test(connection_outage, a_client_is_closed_during_one)
+{
+    hl_client_options options = connection_options();
+    struct outage outage;
+    struct connection_call call;
+    options.flags = HL_CLIENT_RELEASE_ON_CLOSE;
+    outage_start(&outage, &options);
+    hl_lock *held = connection_lock(outage.client, "held");
+    expect_code(hl_lock_acquire(held, err), HL_OK);
+    outage_begin(&outage.c);
+    connection_call_start(&call, outage.lock, HL_WAIT_FOREVER);
+    check(connection_wait_for(outage.client, connection_waiters, 1, 5000));
+    int64_t begin_ms = now_ms();
+    check_int(hl_client_close(outage.client), HL_OK);
+    check(now_ms() - begin_ms < slow_ms(CONNECTION_PATIENCE_MS + 350));
+    connection_join(&call);
+    check_int(call.code, HL_ECANCELED);
+    check_int(hl_lock_release(held, NULL), HL_ECLOSED);
+    check(redis_int(outage.c.server, "PTTL held") > 0);
+    hl_lock_free(held);
+    hl_lock_free(outage.lock);
+    hl_lock_free(outage.others_lock);
+    check_int(hl_client_close(outage.other), HL_OK);
+    connection_stop(&outage.c);
+}
+
 struct seen {
     atomic_int kinds[8];
     char reason[256];
@@ -349,6 +442,42 @@ Test(connection_outage, a_hold_is_lost_by_one_that_outlives_its_lease)
     check(redis_wait_int(outage.c.server, 0, 3000, "EXISTS outage"));
     check_int(hl_lock_release(outage.lock, NULL), HL_ELOST);
     check_int(hl_lock_release(outage.lock, NULL), HL_ENOTOWNER);
+    outage_stop(&outage);
+}
+
+static bool seen_jeopardy(void *arg)
+{
+    return atomic_load(&((struct seen *)arg)->kinds[HL_EVENT_JEOPARDY]) > 0;
+}
+
+static bool seen_safe(void *arg)
+{
+    return atomic_load(&((struct seen *)arg)->kinds[HL_EVENT_SAFE]) > 0;
+}
+
+/* Neither sent nor answered late moves the validity: only the answer does, from when it was sent.
+ */
+Test(connection_outage, an_unanswered_renewal_moves_nothing)
+{
+    hl_client_options options = connection_options();
+    struct outage outage;
+    struct seen seen = {0};
+    options.on_event = seen_event;
+    options.arg = &seen;
+    options.request_timeout_ms = slow_ms(5000);
+    options.watchdog_timeout_ms = slow_ms(900);
+    outage_start(&outage, &options);
+    expect_code(hl_lock_acquire(outage.lock, err), HL_OK);
+    proxy_hold(outage.c.proxy, PROXY_EVERY, PROXY_DOWN);
+    check(wait_until(seen_jeopardy, &seen, 3000));
+    int64_t left_ms = hl_lock_validity_ms(outage.lock, NULL);
+    check_msg(left_ms > 0 && left_ms <= slow_ms(300), "%lld ms", (long long)left_ms);
+    check(redis_int(outage.c.server, "PTTL outage") > left_ms); /* it was renewed there */
+    proxy_release(outage.c.proxy, PROXY_EVERY, PROXY_DOWN);
+    check(wait_until(seen_safe, &seen, 3000));
+    check(hl_lock_is_held(outage.lock, NULL));
+    check_int(atomic_load(&seen.kinds[HL_EVENT_LOST]), 0);
+    expect_code(hl_lock_release(outage.lock, err), HL_OK);
     outage_stop(&outage);
 }
 

@@ -233,3 +233,28 @@ EdgeTest(what_is_no_hash_is_an_error_and_stays_as_it_is)
     check_str(redis_str(server, "GET n"), "stranger");
     check_int(redis_int(server, "PTTL n"), -1);
 }
+
+/* The client refuses them before anything is sent. */
+EdgeTest(bad_times_never_reach_the_server)
+{
+    static const int64_t bad[] = {-1, 1, 9, INT64_C(100000000001), INT64_MAX, INT64_MIN};
+    hl_client *client = fault_client(server, NULL);
+    hl_lock *lock = fault_lock(client, "n");
+    uint64_t before = fault_stats(client).commands;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+        hl_error err = HL_ERROR_INIT;
+        options.lease_ms = bad[i];
+        check_int(hl_lock_acquire_with(lock, &options, &err), HL_EINVAL);
+        fault_check_has(err.text, "lease_ms");
+    }
+    check_int((int)(fault_stats(client).commands - before), 0);
+    hl_acquire_options longest = HL_ACQUIRE_OPTIONS_INIT;
+    longest.lease_ms = INT64_C(100000000000);
+    check_int(hl_lock_acquire_with(lock, &longest, NULL), 0);
+    check(redis_int(server, "PTTL n") > INT64_C(99999000000));
+    check_int(hl_lock_release(lock, NULL), 0);
+    check_int(redis_int(server, "DBSIZE"), 0);
+    hl_lock_free(lock);
+    hl_client_close(client);
+}

@@ -244,3 +244,20 @@ Test(server_unclear, refusals_that_cannot_pass_are_told_at_once)
         fake_server_stop(server);
     }
 }
+
+/* A server in protected mode says so at the door and hangs up. */
+Test(server_unclear, refusals_at_the_door_are_told_by_open)
+{
+    static const struct fake_step steps[] = {
+        {.expect = "",
+         .answer = "-DENIED Redis is running in protected mode\r\n",
+         .then = FAKE_CLOSE}};
+    struct fake_server *server = fake_server_start(NULL, NULL);
+    hl_client_options options = fault_options(NULL);
+    hl_client *client = NULL;
+    hl_error err = HL_ERROR_INIT;
+    fake_server_play(server, steps, 1);
+    check_int(hl_client_open(fake_server_url(server), &options, &client, &err), HL_EDENIED);
+    fault_check_has(err.text, "protected mode");
+    fake_server_stop(server);
+}
