@@ -45,6 +45,7 @@ static int url_decode(struct url_part part, char **ret_text)
         int high = i + 2 < part.length ? url_hex(part.at[i + 1]) : -1;
         int low = i + 2 < part.length ? url_hex(part.at[i + 2]) : -1;
         if (high < 0 || low < 0 || (high == 0 && low == 0)) {
+            *to = '\0';
             hli_secret_free(text);
             return HL_EINVAL;
         }
