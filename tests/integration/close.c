@@ -39,8 +39,8 @@ Law(close, ends_every_wait)
 
 Law(close, reports_holds_as_lost_and_lets_them_expire)
 {
-    hl_client *client =
-        open_client(CLIENT(.watchdog_timeout_ms = 300, .on_event = record_event, .arg = &told));
+    hl_client *client = open_client(
+        CLIENT(.watchdog_timeout_ms = SHORT_MS, .on_event = record_event, .arg = &told));
     hl_lock *lock = new_lock(client, "stock");
     expect_ok(hl_lock_acquire(lock, NULL));
     expect_ok(hl_lock_acquire(lock, NULL));
@@ -286,12 +286,12 @@ static void call_everything(struct process *self, void *arg)
 
 Law(forked, is_what_every_call_on_a_parents_handle_answers)
 {
-    parents.client = open_client(CLIENT(.watchdog_timeout_ms = 90));
+    parents.client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS));
     parents.lock = new_lock(parents.client, "stock");
     parents.owner = new_owner(parents.client);
     expect_ok(hl_lock_acquire(parents.lock, NULL));
     check_int(process_finish(process_start(call_everything, NULL), 20000), 0);
-    wait_stat(parents.client, renewals, 5);
+    wait_stat(parents.client, renewals, 3);
     check(hl_lock_is_held(parents.lock, NULL));
     expect_ok(hl_lock_release(parents.lock, NULL));
 }

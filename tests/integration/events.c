@@ -53,7 +53,7 @@ TcpLaw(events, tell_of_jeopardy_and_of_the_renewal_that_came_after_all)
 {
     struct proxy *proxy = proxy_start_before(server);
     hl_client *client = open_client_at(
-        proxy_url(proxy), CLIENT(.watchdog_timeout_ms = 1500, .request_timeout_ms = 60000,
+        proxy_url(proxy), CLIENT(.watchdog_timeout_ms = slow_ms(1500), .request_timeout_ms = 60000,
                                  .on_event = record_event, .arg = &told));
     hl_lock *lock = new_lock(client, "stock");
     expect_ok(hl_lock_acquire(lock, NULL));
@@ -61,7 +61,7 @@ TcpLaw(events, tell_of_jeopardy_and_of_the_renewal_that_came_after_all)
     check(recorder_wait(&told, 1));
     check_int(recorder_entry(&told, 0).kind, HL_EVENT_JEOPARDY);
     int64_t left_ms = recorder_entry(&told, 0).validity_ms;
-    check(left_ms > 0 && left_ms <= 500);
+    check(left_ms > 0 && left_ms <= slow_ms(500));
     check(hl_lock_is_held(lock, NULL));
     proxy_release(proxy, PROXY_EVERY, PROXY_DOWN);
     expect_story(&told, "JEOPARDY, SAFE");
@@ -75,7 +75,7 @@ TcpLaw(events, tell_of_a_loss_once_and_a_late_reply_takes_nothing_back)
 {
     struct proxy *proxy = proxy_start_before(server);
     hl_client *client = open_client_at(
-        proxy_url(proxy), CLIENT(.watchdog_timeout_ms = 300, .request_timeout_ms = 60000,
+        proxy_url(proxy), CLIENT(.watchdog_timeout_ms = SHORT_MS, .request_timeout_ms = 60000,
                                  .on_event = record_event, .arg = &told));
     hl_lock *lock = new_lock(client, "stock");
     expect_ok(hl_lock_acquire(lock, NULL));
@@ -113,7 +113,7 @@ Law(events, tell_of_a_connection_that_is_lost_and_restored)
 
 Law(statistics, count_each_thing_once)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = 90, .backoff_min_ms = 1));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS, .backoff_min_ms = 1));
     hl_client *rival = open_client(NULL);
     hl_lock *lock = new_lock(client, "stock"), *its = new_lock(rival, "stock");
     hl_cancel *cancel = new_cancel();

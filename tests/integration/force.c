@@ -13,8 +13,8 @@ static struct recorder told = RECORDER_INIT;
 
 Law(force_release, takes_the_lock_from_another_client_who_is_told)
 {
-    hl_client *holder =
-        open_client(CLIENT(.watchdog_timeout_ms = 300, .on_event = record_event, .arg = &told));
+    hl_client *holder = open_client(
+        CLIENT(.watchdog_timeout_ms = SHORT_MS, .on_event = record_event, .arg = &told));
     hl_lock *held = new_lock(holder, "stock");
     hl_lock *lock = new_lock(open_client(NULL), "stock");
     expect_ok(hl_lock_acquire(held, NULL));

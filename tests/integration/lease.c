@@ -62,11 +62,11 @@ Law(lease, that_ended_is_not_released_on_behalf_of_the_next_holder)
 
 Law(lease, is_never_renewed_for_a_hold_with_a_lease_time)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = 60));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS));
     hl_lock *leased = new_lock(client, "leased"), *renewed = new_lock(client, "renewed");
     expect_ok(hl_lock_acquire_with(leased, ACQUIRE(.lease_ms = 300), NULL));
     expect_ok(hl_lock_acquire(renewed, NULL));
-    wait_stat(client, renewals, 20); /* 400 ms */
+    wait_stat(client, renewals, 4); /* for longer than that */
     check(!hl_lock_is_held(leased, NULL));
     check(hl_lock_is_held(renewed, NULL));
     check_int(redis_int(server, "EXISTS leased"), 0);
@@ -74,12 +74,12 @@ Law(lease, is_never_renewed_for_a_hold_with_a_lease_time)
 
 Law(watchdog, renews_every_third_of_the_lease_for_as_long_as_it_is_held)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = 300));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS));
     hl_lock *lock = new_lock(client, "stock");
     int64_t before_ms = now_ms();
     expect_ok(hl_lock_acquire(lock, NULL));
     wait_stat(client, renewals, 6);
-    check(now_ms() - before_ms >= 590);
+    check(now_ms() - before_ms >= 2 * SHORT_MS - 10);
     check(hl_lock_is_held(lock, NULL));
     expect_held_by(client, lock, 1);
     expect_ok(hl_lock_release(lock, NULL));
@@ -88,22 +88,22 @@ Law(watchdog, renews_every_third_of_the_lease_for_as_long_as_it_is_held)
 
 Law(watchdog, stops_with_the_release)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = 60));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS));
     hl_lock *lock = new_lock(client, "stock"), *other = new_lock(client, "other");
     expect_ok(hl_lock_acquire(lock, NULL));
     expect_ok(hl_lock_release(lock, NULL));
     redis_do(server, "HSET stock %s 1", "stranger:1");
     redis_do(server, "PEXPIRE stock 100");
     expect_ok(hl_lock_acquire(other, NULL));
-    wait_stat(client, renewals, 6);
+    wait_stat(client, renewals, 3);
     check(redis_wait_int(server, 0, 5000, "EXISTS stock"));
 }
 
 Law(watchdog, does_not_bring_a_lost_lock_back)
 {
     struct recorder events = RECORDER_INIT;
-    hl_client *client =
-        open_client(CLIENT(.watchdog_timeout_ms = 90, .on_event = record_event, .arg = &events));
+    hl_client *client = open_client(
+        CLIENT(.watchdog_timeout_ms = SHORT_MS, .on_event = record_event, .arg = &events));
     hl_lock *lock = new_lock(client, "stock");
     expect_ok(hl_lock_acquire(lock, NULL));
     redis_do(server, "DEL stock");
@@ -117,7 +117,7 @@ Law(watchdog, does_not_bring_a_lost_lock_back)
 
 Law(watchdog, gives_an_expiry_back_that_a_stranger_took_away)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = 90));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS));
     hl_lock *lock = new_lock(client, "stock");
     hl_lock_info info = HL_LOCK_INFO_INIT;
     expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 60000), NULL));
@@ -133,7 +133,7 @@ static void hold_and_die(struct process *self, void *url)
 {
     hl_client *client = NULL;
     hl_lock *lock = NULL;
-    expect_ok(hl_client_open(url, CLIENT(.watchdog_timeout_ms = 600), &client, NULL));
+    expect_ok(hl_client_open(url, CLIENT(.watchdog_timeout_ms = slow_ms(600)), &client, NULL));
     expect_ok(hl_lock_new(client, "stock", &lock, NULL));
     expect_ok(hl_lock_acquire(lock, NULL));
     process_tell(self, 0);
@@ -158,13 +158,13 @@ Law(lease, of_a_killed_holder_runs_out)
 Law(max_hold, ends_a_renewed_hold)
 {
     struct recorder events = RECORDER_INIT;
-    hl_client *client =
-        open_client(CLIENT(.watchdog_timeout_ms = 90, .on_event = record_event, .arg = &events));
+    hl_client *client = open_client(
+        CLIENT(.watchdog_timeout_ms = SHORT_MS, .on_event = record_event, .arg = &events));
     hl_lock *lock = new_lock(client, "stock");
     int64_t before_ms = now_ms();
-    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.max_hold_ms = 200), NULL));
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.max_hold_ms = SHORT_MS), NULL));
     expect_story(&events, "LOST max_hold");
-    check(now_ms() - before_ms >= 199);
+    check(now_ms() - before_ms >= SHORT_MS - 1);
     check(!hl_lock_is_held(lock, NULL));
     check(stats_of(client).renewals > 0);
     expect_free(lock); /* nothing renews it */
@@ -174,8 +174,8 @@ Law(max_hold, ends_a_renewed_hold)
 Law(max_hold, is_the_outermost_calls)
 {
     struct recorder events = RECORDER_INIT;
-    hl_client *client =
-        open_client(CLIENT(.watchdog_timeout_ms = 90, .on_event = record_event, .arg = &events));
+    hl_client *client = open_client(
+        CLIENT(.watchdog_timeout_ms = SHORT_MS, .on_event = record_event, .arg = &events));
     hl_lock *lock = new_lock(client, "stock");
     expect_ok(hl_lock_acquire(lock, NULL));
     expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.max_hold_ms = 1), NULL));
@@ -209,10 +209,10 @@ Law(min_hold, lets_the_key_rest_after_an_early_release)
 
 Law(min_hold, is_no_matter_for_a_late_release)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = 60));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS));
     hl_lock *lock = new_lock(client, "cron");
     expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.min_hold_ms = 50), NULL));
-    wait_stat(client, renewals, 4); /* 80 ms */
+    wait_stat(client, renewals, 2);
     expect_ok(hl_lock_release(lock, NULL));
     check_int(redis_int(server, "EXISTS cron"), 0);
 }

@@ -41,13 +41,13 @@ Law(owner, excludes_another_of_the_same_thread)
 
 Law(owner, outlives_the_thread_that_acquired)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = 90));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS));
     hl_lock *lock = new_lock(client, "stock");
     hl_owner *owner = new_owner(client);
     struct actor *actor = actor_start();
     expect_ok(actor_acquire(actor, lock, ACQUIRE(.owner = owner)));
     actor_stop(actor);
-    wait_stat(client, renewals, 5);
+    wait_stat(client, renewals, 3);
     check(hl_lock_is_held(lock, owner));
     expect_ok(hl_lock_release_as(lock, owner, NULL));
 }
@@ -66,12 +66,12 @@ Law(owner, of_another_client_is_refused)
 
 Law(owner, that_is_freed_leaves_its_hold_renewed_until_the_close)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = 90));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS));
     hl_lock *lock = new_lock(client, "stock");
     hl_owner *owner = new_owner(client);
     expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.owner = owner), NULL));
     free_owner(owner);
-    wait_stat(client, renewals, 5);
+    wait_stat(client, renewals, 3);
     expect_held_by(client, lock, 1);
     check_int(stats_of(client).holds_now, 1);
     close_client(client);

@@ -107,20 +107,20 @@ Law(reentry, makes_the_lease_longer_when_it_asks_for_more)
 
 Law(reentry, without_a_lease_time_makes_the_hold_a_renewed_one)
 {
-    begin(CLIENT(.watchdog_timeout_ms = 300));
-    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 200), NULL));
+    begin(CLIENT(.watchdog_timeout_ms = SHORT_MS));
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = SHORT_MS), NULL));
     expect_ok(hl_lock_acquire(lock, NULL));
-    wait_stat(client, renewals, 4); /* 400 ms */
+    wait_stat(client, renewals, 4); /* for longer than that */
     check(hl_lock_is_held(lock, NULL));
     expect_ok(hl_lock_release(lock, NULL));
-    wait_stat(client, renewals, 8);
+    wait_stat(client, renewals, 6);
     check(hl_lock_is_held(lock, NULL)); /* it stays so */
     expect_ok(hl_lock_release(lock, NULL));
 }
 
 Law(reentry, with_a_lease_time_leaves_a_renewed_hold_renewed)
 {
-    begin(CLIENT(.watchdog_timeout_ms = 300));
+    begin(CLIENT(.watchdog_timeout_ms = SHORT_MS));
     expect_ok(hl_lock_acquire(lock, NULL));
     expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 50), NULL));
     wait_stat(client, renewals, 4);

@@ -22,8 +22,8 @@ static void hold_and_exit(hl_lock *lock, const hl_acquire_options *options)
 
 Law(thread_exit, loses_its_hold_and_lets_the_key_expire)
 {
-    hl_client *client =
-        open_client(CLIENT(.watchdog_timeout_ms = 600, .on_event = record_event, .arg = &told));
+    hl_client *client = open_client(
+        CLIENT(.watchdog_timeout_ms = slow_ms(600), .on_event = record_event, .arg = &told));
     hl_lock *lock = new_lock(client, "stock");
     hold_and_exit(lock, ACQUIRE(.wait_ms = 0));
     expect_story(&told, "LOST thread exit");
@@ -62,7 +62,7 @@ Law(thread_exit, releases_its_hold_when_it_was_asked_to)
 
 Law(thread_exit, does_not_hand_its_hold_to_another_thread)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = 400, .poll_ms = 10000));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(400), .poll_ms = 10000));
     hl_lock *lock = new_lock(client, "stock");
     struct actor *holder = actor_start(), *waiter = actor_start();
     expect_ok(actor_acquire(holder, lock, ACQUIRE(.wait_ms = 0)));
@@ -144,7 +144,7 @@ static void *acquire_only(void *arg)
 
 Law(thread_exit, of_a_later_thread_with_the_same_id_is_no_reentry)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = 200));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(200)));
     hl_lock *lock = new_lock(client, "stock");
     for (int i = 0; i < 3; i++) { /* pthread_self() is the same each time */
         int64_t before_ms = now_ms();

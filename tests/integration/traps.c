@@ -110,18 +110,18 @@ Law(fresh_field, is_written_by_every_tenure)
 
 Law(f4_a_renewal, or_a_partial_release_never_shortens_a_longer_lease)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = 90));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS));
     hl_lock *lock = new_lock(client, "stock");
     expect_ok(hl_lock_acquire(lock, NULL));
     expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 3600000), NULL));
     check(pttl_of(lock) > 3500000);
-    wait_stat(client, renewals, 4);
+    wait_stat(client, renewals, 2);
     check(pttl_of(lock) > 3500000);
     expect_ok(hl_lock_release(lock, NULL));
     expect_held_by(client, lock, 1);
     check(pttl_of(lock) > 3500000);
     check(hl_lock_validity_ms(lock, NULL) > 3500000);
-    wait_stat(client, renewals, 8);
+    wait_stat(client, renewals, 4);
     check(pttl_of(lock) > hl_lock_validity_ms(lock, NULL));
     expect_ok(hl_lock_release(lock, NULL));
     expect_free(lock);
@@ -185,7 +185,7 @@ static void replay_release(const char *field, int count)
 
 Law(f13_a_late_count, changes_nothing_that_the_hold_does_not_put_right)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = 90));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS));
     hl_lock *lock = new_lock(client, "stock");
     char field[128];
     for (int i = 0; i < 3; i++)

@@ -54,7 +54,11 @@ void expect_waiters(hl_client *client, int n); /* soon */
 
 /* A counter in the statistics reaches n soon: wait_stat(client, renewals, 2). */
 #define wait_stat(client, field, n)                                                                \
-    check(wait_stat_at((client), offsetof(hl_stats, field), (uint64_t)(n)))
+    check_msg(wait_stat_at((client), offsetof(hl_stats, field), (uint64_t)(n)),                    \
+              "%s: not %d; holds lost: %d", #field, (int)(n), (int)stats_of(client).losses)
 bool wait_stat_at(hl_client *client, size_t offset, uint64_t n);
+
+/* A lease that tests see renewed a few times, and that a slow machine renews in time. */
+#define SHORT_MS slow_ms(300)
 
 #endif

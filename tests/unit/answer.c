@@ -9,14 +9,20 @@
 
 #include <string.h>
 
+/* Good until the next but one. */
 static struct hli_answer answer_of(const char *text)
 {
-    struct hli_reply *reply = calloc(1, sizeof *reply + strlen(text));
-    check(reply != NULL);
+    static union {
+        struct hli_reply reply;
+        char room[sizeof(struct hli_reply) + 512];
+    } slot[2];
+    static int next;
+    struct hli_reply *reply = &slot[next++ % 2].reply;
+    check(strlen(text) < 512);
     reply->kind = HLI_REPLY_ERROR;
     reply->length = strlen(text);
-    memcpy(reply->text, text, reply->length);
-    return hli_answer_from(reply); /* which lives as long as the test */
+    memcpy((char *)reply + offsetof(struct hli_reply, text), text, reply->length + 1);
+    return hli_answer_from(reply);
 }
 
 static const struct sorted {
