@@ -87,17 +87,16 @@ Test(process_rules, no_two_holds_share_a_field_even_of_threads_that_share_an_id,
 
 static bool thread_is_ours_and_takes_signals(const char *number)
 {
+    const unsigned long long not_to_be_blocked = /* the last two are glibc's own */
+        1ULL << (SIGKILL - 1) | 1ULL << (SIGSTOP - 1) | 3ULL << (32 - 1);
     char path[300], line[128];
     bool ours = false, takes = false;
     snprintf(path, sizeof path, "/proc/self/task/%s/status", number);
     FILE *status = fopen(path, "re");
     while (status && fgets(line, sizeof line, status)) {
         ours = ours || strncmp(line, "Name:\thirelock", 14) == 0;
-        unsigned long long blocked = 0;
-        if (sscanf(line, "SigBlk: %llx", &blocked) ==
-            1) /* SIGKILL, SIGSTOP and glibc's two cannot */
-            takes = (~blocked & ~(1ULL << (SIGKILL - 1)) & ~(1ULL << (SIGSTOP - 1)) &
-                     ~(3ULL << (32 - 1))) != 0;
+        if (strncmp(line, "SigBlk:", 7) == 0)
+            takes = (~strtoull(line + 7, NULL, 16) & ~not_to_be_blocked) != 0;
     }
     if (status)
         fclose(status);
