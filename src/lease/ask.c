@@ -239,7 +239,7 @@ static void ask_is_ours(struct hli_turn *turn, struct hli_tenure *tenure)
     struct hli_acquire *head = TAILQ_FIRST(&name->waiters);
 
     tenure->may_hold = true;
-    tenure->known_count = 1;
+    tenure->least_count = tenure->most_count = 1;
     hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms);
     name->answered_at = turn->now;
     name->asked_at = 0;
@@ -326,19 +326,34 @@ static void ask_take_done(struct hli_turn *turn, struct hli_tenure *tenure,
     }
 }
 
+/* The scripts raise a count to at least the one asked for, or lower it to at most that. */
+static void ask_note_count(struct hli_tenure *tenure, const struct hli_answer *answer)
+{
+    uint32_t *certain = tenure->asks_less ? &tenure->most_count : &tenure->least_count;
+    uint32_t *possible = tenure->asks_less ? &tenure->least_count : &tenure->most_count;
+    uint32_t asked = tenure->asked_count;
+
+    if (answer->verdict == HLI_BOUNCED || answer->verdict == HLI_UNSENT)
+        return;
+    if (tenure->asks_less ? *possible > asked : *possible < asked)
+        *possible = asked;
+    if (answer->verdict == HLI_REPLIED && (tenure->asks_less ? *certain > asked : *certain < asked))
+        *certain = asked;
+}
+
 /* A longer lease, or the count on display, was answered while the hold is live. */
 static void ask_deepen_done(struct hli_turn *turn, struct hli_tenure *tenure,
                             enum hli_asking asking, const struct hli_answer *answer)
 {
     int64_t status = 0;
 
+    ask_note_count(tenure, answer);
     if (answer->verdict == HLI_REPLIED) {
         hli_reply_integer_at(answer->reply, 0, &status);
         if (status != 1) {
             hli_loss_declare(turn, tenure, "gone");
             return;
         }
-        tenure->known_count = tenure->asked_count;
         if (asking == HLI_ASKING_DEEPEN || tenure->hold.is_watched)
             hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms);
         turn->name->problem = 0;
@@ -385,16 +400,17 @@ void hli_ask_deepen(struct hli_turn *turn, struct hli_tenure *tenure)
                            : hli_ms_left(turn->now, tenure->valid_until) + 1; /* extends nothing */
 
     if (tenure->state != HLI_TENURE_OWN || tenure->asking != HLI_ASKING_NOTHING ||
-        (!tenure->deepener && tenure->known_count == count))
+        (!tenure->deepener && tenure->least_count == count && tenure->most_count == count))
         return;
-    int rc = asking == HLI_ASKING_COUNT && count < tenure->known_count
-                 ? hli_command_release(tenure, &tenure->ask, count, lease_ms, 0)
-                 : hli_command_acquire(tenure, &tenure->ask, lease_ms, count);
+    bool asks_less = asking == HLI_ASKING_COUNT && tenure->most_count > count;
+    int rc = asks_less ? hli_command_release(tenure, &tenure->ask, count, lease_ms, 0)
+                       : hli_command_acquire(tenure, &tenure->ask, lease_ms, count);
     if (rc < 0) {
         hli_turn_timer(turn, hli_after_ms(turn->now, ASK_NO_MEMORY_MS));
         return;
     }
     tenure->asked_count = count;
+    tenure->asks_less = asks_less;
     tenure->asked_lease_ms = lease_ms;
     ask_send(turn, tenure, asking);
 }

@@ -150,7 +150,7 @@ static void renewal_apply(const struct hli_renewal_item *item, hli_ns sent_at, c
     }
     if (tenure->state == HLI_TENURE_OWN) {
         if (count && *count > 0)
-            tenure->known_count = (uint32_t)*count;
+            tenure->least_count = tenure->most_count = (uint32_t)*count;
         hli_ask_deepen(&turn, tenure);
         hli_turn_watch(&turn, tenure, hli_hold_due(tenure));
     }

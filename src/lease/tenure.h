@@ -80,9 +80,13 @@ struct hli_tenure {        /* name mutex, unless it says otherwise */
     int64_t asked_lease_ms;   /* by the request in flight, or the last one */
     int64_t longest_lease_ms; /* of all that were asked for, renewals included: bounds how long the
                                  key can stand */
-    uint32_t asked_count, known_count; /* known to stand in Redis; a display only */
-    bool may_hold;                     /* a TAKE was sent whose effect is not known */
-    struct hli_acquire *deepener;      /* the nested call that waits for a longer lease */
+    uint32_t asked_count;
+    bool asks_less; /* the count is to be lowered to it, not raised */
+    /* Between them is what stands in Redis, a display only; they differ after a command without an
+     * answer. */
+    uint32_t least_count, most_count;
+    bool may_hold;                /* a TAKE was sent whose effect is not known */
+    struct hli_acquire *deepener; /* the nested call that waits for a longer lease */
 
     struct hli_op release;
     bool is_releasing;         /* in flight */
