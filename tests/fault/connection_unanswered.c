@@ -1,0 +1,160 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Requests that were sent and not answered: what the caller is told, and what becomes of them. */
+
+#include "connection_outage.h"
+
+/* The release's one request timeout; then it goes on behind the call. */
+static void check_release_behind(struct outage *outage)
+{
+    hl_error err = HL_ERROR_INIT;
+    int64_t begin_ms = now_ms(), patience_ms = slow_ms(CONNECTION_PATIENCE_MS);
+    int code = hl_lock_release(outage->lock, &err);
+    int64_t lasted_ms = now_ms() - begin_ms;
+    check_msg(code == HL_EUNKNOWN, "%s: %s", hl_err_name(code), err.text);
+    check_msg(strstr(err.text, "release 'outage': ") == err.text, "%s", err.text);
+    check_msg(lasted_ms >= patience_ms - 1 && lasted_ms < patience_ms + slow_ms(250), "%lld ms",
+              (long long)lasted_ms);
+    check(!hl_lock_is_held(outage->lock, NULL));
+    check_int(hl_lock_hold_count(outage->lock, NULL), 0);
+    check_int(hl_lock_release(outage->lock, NULL), HL_ENOTOWNER);
+}
+
+Test(connection_unanswered, an_unanswered_release_is_unknown_and_repeated_behind)
+{
+    hl_client_options options = connection_options();
+    struct outage outage;
+    outage_start(&outage, &options);
+    expect_code(hl_lock_acquire(outage.lock, err), HL_OK);
+    proxy_hold(outage.c.proxy, PROXY_EVERY, PROXY_UP); /* the request never arrives */
+    check_release_behind(&outage);
+    check_int(redis_int(outage.c.server, "EXISTS outage"), 1);
+    proxy_kill_all(outage.c.proxy); /* and what was kept is lost */
+    proxy_pass(outage.c.proxy);
+    check(redis_wait_int(outage.c.server, 0, 5000, "EXISTS outage"));
+    outage_stop(&outage);
+}
+
+Test(connection_unanswered, a_release_without_a_server_is_unknown_and_repeated_behind)
+{
+    hl_client_options options = connection_options();
+    struct outage outage;
+    outage_start(&outage, &options);
+    expect_code(hl_lock_acquire(outage.lock, err), HL_OK);
+    outage_begin(&outage.c);
+    check_release_behind(&outage);
+    check_int(redis_int(outage.c.server, "EXISTS outage"), 1);
+    outage_end(&outage.c);
+    check(redis_wait_int(outage.c.server, 0, 5000, "EXISTS outage"));
+    outage_stop(&outage);
+}
+
+/* It ran; only its answer was lost. */
+Test(connection_unanswered, a_release_whose_answer_was_lost_is_done)
+{
+    hl_client_options options = connection_options();
+    struct outage outage;
+    outage_start(&outage, &options);
+    expect_code(hl_lock_acquire(outage.lock, err), HL_OK);
+    proxy_cut_once(outage.c.proxy, PROXY_DOWN, 0, PROXY_RST);
+    expect_code(hl_lock_release(outage.lock, err), HL_OK);
+    check_int(proxy_cuts(outage.c.proxy), 1);
+    check_int(redis_int(outage.c.server, "EXISTS outage"), 0);
+    outage_stop(&outage);
+}
+
+Test(connection_unanswered, an_acquire_whose_answer_was_lost_is_held_once)
+{
+    hl_client_options options = connection_options();
+    struct outage outage;
+    outage_start(&outage, &options);
+    expect_code(hl_lock_acquire(outage.lock, err), HL_OK); /* the script is loaded */
+    expect_code(hl_lock_release(outage.lock, err), HL_OK);
+    proxy_cut_once(outage.c.proxy, PROXY_DOWN, 0, PROXY_RST);
+    expect_code(hl_lock_acquire(outage.lock, err), HL_OK);
+    check_int(proxy_cuts(outage.c.proxy), 1);
+    check(connection_key_is_of(outage.c.server, "outage", outage.client));
+    check_str(redis_str(outage.c.server, "HVALS outage"), "1");
+    expect_code(hl_lock_release(outage.lock, err), HL_OK);
+    check_int(redis_int(outage.c.server, "EXISTS outage"), 0);
+    outage_stop(&outage);
+}
+
+Test(connection_unanswered, a_force_release_whose_answer_was_lost_is_unknown)
+{
+    hl_client_options options = connection_options();
+    struct outage outage;
+    outage_start(&outage, &options);
+    check_int(hl_lock_force_release(outage.lock, NULL), HL_ENOTOWNER); /* the script is loaded */
+    expect_code(hl_lock_acquire(outage.others_lock, err), HL_OK);
+    proxy_cut_once(outage.c.proxy, PROXY_DOWN, 0, PROXY_FIN);
+    expect_code(hl_lock_force_release(outage.lock, err), HL_EUNKNOWN);
+    check_int(redis_int(outage.c.server, "EXISTS outage"), 0);
+    check_int(hl_lock_release(outage.others_lock, NULL), HL_ELOST);
+    outage_stop(&outage);
+}
+
+/* A count on display: what an unanswered command wrote is put right, though nobody's count changed
+ * between the connections. */
+static bool count_is_one(void *arg)
+{
+    const struct outage *outage = arg;
+    return strcmp(redis_str(outage->c.server, "HVALS outage"), "1") == 0;
+}
+
+static bool count_is_two(void *arg)
+{
+    const struct outage *outage = arg;
+    return strcmp(redis_str(outage->c.server, "HVALS outage"), "2") == 0;
+}
+
+Test(connection_unanswered, an_unanswered_count_is_put_right)
+{
+    hl_client_options options = connection_options();
+    hl_acquire_options leased = HL_ACQUIRE_OPTIONS_INIT;
+    struct outage outage;
+    leased.lease_ms = slow_ms(20000);
+    options.request_timeout_ms = slow_ms(2000);
+    outage_start(&outage, &options);
+    expect_code(hl_lock_acquire_with(outage.lock, &leased, err), HL_OK);
+    proxy_hold(outage.c.proxy, PROXY_EVERY, PROXY_DOWN);
+    leased.lease_ms = slow_ms(10000); /* shorter: the level is granted here */
+    expect_code(hl_lock_acquire_with(outage.lock, &leased, err), HL_OK);
+    check(wait_until(count_is_two, &outage, 3000));
+    expect_code(hl_lock_release(outage.lock, err), HL_OK);
+    proxy_kill_all(outage.c.proxy);
+    proxy_pass(outage.c.proxy);
+    check(connection_wait_for(outage.client, connection_reconnects, 1, 5000));
+    check_msg(wait_until(count_is_one, &outage, 2000), "%s",
+              redis_str(outage.c.server, "HVALS outage"));
+    expect_code(hl_lock_release(outage.lock, err), HL_OK);
+    check_int(redis_int(outage.c.server, "EXISTS outage"), 0);
+    outage_stop(&outage);
+}
+
+/* Neither sent nor answered late moves the validity: only the answer does, from when it was sent.
+ */
+Test(connection_unanswered, an_unanswered_renewal_moves_nothing)
+{
+    hl_client_options options = connection_options();
+    struct outage outage;
+    struct seen seen = {0};
+    options.on_event = seen_event;
+    options.arg = &seen;
+    options.request_timeout_ms = slow_ms(5000);
+    options.watchdog_timeout_ms = slow_ms(900);
+    outage_start(&outage, &options);
+    expect_code(hl_lock_acquire(outage.lock, err), HL_OK);
+    proxy_hold(outage.c.proxy, PROXY_EVERY, PROXY_DOWN);
+    check(wait_until(seen_jeopardy, &seen, 3000));
+    int64_t left_ms = hl_lock_validity_ms(outage.lock, NULL);
+    check_msg(left_ms > 0 && left_ms <= slow_ms(300), "%lld ms", (long long)left_ms);
+    check(redis_int(outage.c.server, "PTTL outage") > left_ms); /* it was renewed there */
+    proxy_release(outage.c.proxy, PROXY_EVERY, PROXY_DOWN);
+    check(wait_until(seen_safe, &seen, 3000));
+    check(hl_lock_is_held(outage.lock, NULL));
+    check_int(atomic_load(&seen.kinds[HL_EVENT_LOST]), 0);
+    expect_code(hl_lock_release(outage.lock, err), HL_OK);
+    outage_stop(&outage);
+}
