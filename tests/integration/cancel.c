@@ -75,7 +75,7 @@ Law(cancel, reaches_waits_on_several_clients)
 static void fire_it(int number)
 {
     (void)number;
-    hl_cancel_fire(cancel);
+    hl_cancel_fire(cancel); // NOLINT: this is what it promises
 }
 
 Law(cancel, may_be_fired_in_a_signal_handler)
@@ -166,7 +166,7 @@ Law(cancel, is_never_missed_by_an_async_wait_however_close_it_comes)
     struct actor *actor = actor_start();
     hl_owner *owner = new_owner(client);
     for (int i = 0; i < RECORDER_ENTRIES; i++) {
-        struct shot shot = {new_cancel(), (i % 32) * 2000};
+        struct shot shot = {new_cancel(), (i % 32) * INT64_C(2000)};
         actor_begin(actor, fire_soon, &shot);
         expect_ok(hl_lock_acquire_async(
             lock, ACQUIRE(.wait_ms = -1, .cancel = shot.cancel, .owner = owner), record_done,

@@ -139,7 +139,7 @@ static bool is_held_as_told(void *arg)
     const char *id = hl_client_id(held->client);
     const char *space = strchr(all, ' ');
     return strncmp(all, id, strlen(id)) == 0 && all[strlen(id)] == ':' && space &&
-           strchr(space + 1, ' ') == NULL && atoi(space + 1) == held->count;
+           strchr(space + 1, ' ') == NULL && strtol(space + 1, NULL, 10) == held->count;
 }
 
 void expect_held_by(hl_client *client, hl_lock *lock, int count)

@@ -99,8 +99,8 @@ Test(reply, of_many_in_one_piece_is_no_flood)
 {
     static char many[200000];
     int replies;
-    for (size_t i = 0; i + 4 <= sizeof many; i += 4)
-        memcpy(many + i, ":7\r\n", 4);
+    for (size_t i = 0; i < sizeof many; i++)
+        many[i] = ":7\r\n"[i % 4];
     check_int(parse(many, sizeof many, &replies), 0);
     check_int(replies, sizeof many / 4);
 }
@@ -131,7 +131,7 @@ Test(reply, is_refused_when_it_is_giant)
     check_refused("*2147483647\r\n");
     check_refused("*1025\r\n");
     memset(giant, 'x', sizeof giant);
-    memcpy(giant, "$2147483640\r\n", 13);
+    giant[snprintf(giant, sizeof giant, "$2147483640\r\n")] = 'x';
     check_int(parse(giant, sizeof giant, &replies), HL_EPROTO);
     memset(giant, 'x', sizeof giant);
     giant[0] = '+';
@@ -142,8 +142,8 @@ Test(reply, is_refused_when_it_is_giant)
 Test(reply, is_refused_when_it_is_nested_deeply)
 {
     static char deep[4 * 10000 + 1];
-    for (size_t i = 0; i + 4 < sizeof deep; i += 4)
-        memcpy(deep + i, "*1\r\n", 4);
+    for (size_t i = 0; i < sizeof deep - 1; i++)
+        deep[i] = "*1\r\n"[i % 4];
     check_refused(deep);
     check_refused("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n");
 }
