@@ -1,0 +1,168 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Processes that are stopped, let go on and killed at random, while all of them want the same few
+ * locks: whatever happens to whom, no two believe at the same time that they hold one. */
+#include "process_kit.h"
+
+#include <signal.h>
+
+#include "support/history.h"
+#include "support/process.h"
+#include "support/redis_probe.h"
+
+enum { PROCESSES = 5, KILLED = 2, THREADS = 2, LOCKS = 2, RECORDS = 100000 };
+enum { READY, END };
+
+static struct redis_server *server;
+
+static void start(void)
+{
+    server = redis_server_start(NULL);
+}
+
+static void stop(void)
+{
+    redis_server_stop(server);
+}
+
+struct actor {
+    hl_client *client;
+    struct history *history;
+    uint64_t owner;
+    atomic_bool *is_over;
+};
+
+static void history_path(char path[128], int number)
+{
+    snprintf(path, 128, "%s/history.%d", redis_server_dir(server), number);
+}
+
+/* What is_held says is believed as of the moment before it was asked: the process may be stopped
+ * right after. */
+static bool actor_believes(struct history_record *record, const hl_lock *lock)
+{
+    int64_t asked_at = now_ns();
+    if (!hl_lock_is_held(lock, NULL))
+        return false;
+    history_until(record, asked_at);
+    return true;
+}
+
+static void actor_hold(struct actor *actor, hl_lock *lock, uint32_t number, unsigned looks)
+{
+    struct history_record *record = history_enter(actor->history, number, actor->owner);
+    history_until(record, 1); /* nothing is believed yet */
+    while (looks-- > 0 && actor_believes(record, lock))
+        deadline_nap();
+    history_leave(record);
+    int code = hl_lock_release(lock, NULL);
+    check_msg(code == HL_OK || code == HL_ELOST || code == HL_EUNKNOWN, "%s", hl_err_name(code));
+}
+
+static void *actor_run(void *arg)
+{
+    struct actor *actor = arg;
+    hl_lock *lock[LOCKS];
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    options.wait_ms = slow_ms(200);
+    for (int i = 0; i < LOCKS; i++)
+        lock[i] = kit_lock_number(actor->client, "stormy", i);
+    for (unsigned turn = 0; !atomic_load(actor->is_over); turn++) {
+        uint32_t number = (turn + (unsigned)actor->owner) % LOCKS;
+        options.lease_ms = turn % 3 == 0 ? slow_ms(60) : 0;
+        int code = hl_lock_acquire_with(lock[number], &options, NULL);
+        check_msg(code == HL_OK || code == HL_ETIMEDOUT || code == HL_ECONN, "%s",
+                  hl_err_name(code));
+        if (code == HL_OK)
+            actor_hold(actor, lock[number], number, turn % 7);
+    }
+    for (int i = 0; i < LOCKS; i++)
+        hl_lock_free(lock[i]);
+    return NULL;
+}
+
+static void act(struct process *self, void *arg)
+{
+    int number = *(const int *)arg;
+    char path[128];
+    struct actor actor[THREADS];
+    pthread_t thread[THREADS];
+    atomic_bool is_over = false;
+    hl_client_options options = kit_options(slow_ms(150), NULL);
+    hl_client *client = kit_open(redis_server_url(server), &options);
+    history_path(path, number);
+    struct history *history = history_open(path, RECORDS);
+    for (int i = 0; i < THREADS; i++) {
+        actor[i] = (struct actor){client, history, (uint64_t)(number * THREADS + i + 1), &is_over};
+        thread[i] = kit_thread(actor_run, &actor[i]);
+    }
+    process_tell(self, READY);
+    process_await(self, END, 1, 60000);
+    atomic_store(&is_over, true);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    history_close(history);
+    check_int(hl_client_close(client), HL_OK);
+}
+
+/* Who is killed believes no more from then on: the time goes to ended_ns. */
+static void storm(struct process *process[PROCESSES], int64_t ended_ns[PROCESSES])
+{
+    unsigned seed = (unsigned)getpid();
+    int alive = PROCESSES;
+    struct deadline deadline = deadline_in(2000);
+    fprintf(stderr, "seed %u\n", seed);
+    while (!deadline_is_over(deadline)) {
+        int victim = rand_r(&seed) % alive; /* NOLINT(cert-msc30-c,cert-msc50-cpp) */
+        struct deadline still = deadline_in(rand_r(&seed) % 250);
+        process_stop(process[victim]);
+        while (!deadline_is_over(still))
+            deadline_nap();
+        process_continue(process[victim]);
+        if (alive > PROCESSES - KILLED && rand_r(&seed) % 4 == 0) {
+            process_kill(process[--alive]);
+            ended_ns[alive] = now_ns();
+        }
+    }
+    for (int i = 0; i < alive; i++)
+        process_tell(process[i], END);
+    for (int i = 0; i < PROCESSES; i++)
+        check_int(process_finish(process[i], 10000), i < alive ? 0 : -SIGKILL);
+    for (int i = 0; i < alive; i++)
+        ended_ns[i] = now_ns();
+}
+
+Test(process_storm, no_two_believe_that_they_hold_whoever_is_stopped_or_killed, .init = start,
+     .fini = stop)
+{
+    int number[PROCESSES];
+    int64_t ended_ns[PROCESSES];
+    char path[128];
+    uint64_t count = 0;
+    struct process *process[PROCESSES];
+    struct history *history[PROCESSES];
+    struct history_overlap overlap = {.lock = 0};
+    for (int i = 0; i < PROCESSES; i++) {
+        number[i] = i;
+        process[i] = process_start(act, &number[i]);
+    }
+    for (int i = 0; i < PROCESSES; i++)
+        check(process_await(process[i], READY, 1, 20000));
+    storm(process, ended_ns);
+    for (int i = 0; i < PROCESSES; i++) {
+        history_path(path, i);
+        history[i] = history_open(path, RECORDS);
+        history_end(history[i], ended_ns[i]);
+        count += history_count(history[i]);
+    }
+    check(count > 50);
+    uint64_t overlaps = history_check(history, PROCESSES, &overlap);
+    check_msg(overlaps == 0, "owner %d entered lock %d %d us before owner %d had left",
+              (int)overlap.second_owner, (int)overlap.lock,
+              (int)((overlap.first_end_ns - overlap.second_enter_ns) / 1000),
+              (int)overlap.first_owner);
+    for (int i = 0; i < PROCESSES; i++)
+        history_close(history[i]);
+    check(redis_wait_int(server, 0, 2000, "EXISTS stormy:0 stormy:1"));
+}
