@@ -166,3 +166,78 @@ Law(reentry, of_one_owner_is_no_reentry_of_another)
     check_int(hl_lock_hold_count(lock, b), 0);
     check_int(hl_lock_hold_count(lock, NULL), 0);
 }
+
+/* A server that does not answer, while a nested call wants a longer lease of it. */
+static struct actor *begin_deepening(const hl_acquire_options *options, hl_owner *owner)
+{
+    struct actor *actor = actor_start();
+    hl_acquire_options longer = *options;
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 60000, .owner = owner), NULL));
+    uint64_t commands = stats_of(client).commands;
+    redis_server_freeze(server);
+    longer.lease_ms = 3600000;
+    longer.owner = owner;
+    actor_begin_acquire(actor, lock, &longer);
+    wait_stat(client, commands, commands + 1);
+    return actor;
+}
+
+static void check_outer_hold(hl_owner *owner)
+{
+    redis_server_thaw(server);
+    check(hl_lock_is_held(lock, owner));
+    check_int(hl_lock_hold_count(lock, owner), 1);
+    expect_held_by(client, lock, 1);
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 7200000, .owner = owner), NULL));
+    expect_held_by(client, lock, 2);
+    expect_ok(hl_lock_release_as(lock, owner, NULL));
+    expect_ok(hl_lock_release_as(lock, owner, NULL));
+    expect_free(lock);
+}
+
+Law(reentry, that_is_cancelled_leaves_the_outer_hold_as_it_was)
+{
+    begin(CLIENT(.request_timeout_ms = 60000));
+    hl_owner *owner = new_owner(client);
+    hl_cancel *cancel = new_cancel();
+    struct actor *actor =
+        begin_deepening(ACQUIRE(.wait_ms = HL_WAIT_FOREVER, .cancel = cancel), owner);
+    hl_cancel_fire(cancel);
+    expect_outcome(actor_end(actor), HL_ECANCELED);
+    check_outer_hold(owner);
+}
+
+Law(reentry, that_is_not_answered_in_time_leaves_the_outer_hold_as_it_was)
+{
+    begin(CLIENT(.request_timeout_ms = 60000));
+    hl_owner *owner = new_owner(client);
+    struct actor *actor = begin_deepening(ACQUIRE(.wait_ms = 50), owner);
+    expect_outcome(actor_end(actor), HL_ECONN);
+    check(actor_took_ms(actor) >= 50 && actor_took_ms(actor) < 50 + slow_ms(1000));
+    check_outer_hold(owner);
+}
+
+Law(reentry, that_is_under_way_ends_with_the_close)
+{
+    begin(CLIENT(.request_timeout_ms = 60000));
+    struct actor *actor = begin_deepening(ACQUIRE(.wait_ms = HL_WAIT_FOREVER), new_owner(client));
+    close_client(client);
+    expect_outcome(actor_end(actor), HL_ECANCELED);
+    redis_server_thaw(server);
+}
+
+Law(reentry, that_is_under_way_when_the_hold_ends_is_lost_with_it)
+{
+    begin(CLIENT(.request_timeout_ms = 60000));
+    hl_owner *owner = new_owner(client);
+    struct actor *actor = actor_start();
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 300, .owner = owner), NULL));
+    redis_server_freeze(server);
+    actor_begin_acquire(actor, lock,
+                        ACQUIRE(.wait_ms = HL_WAIT_FOREVER, .lease_ms = 60000, .owner = owner));
+    expect_outcome(actor_end(actor), HL_ELOST);
+    redis_server_thaw(server);
+    check(!hl_lock_is_held(lock, owner));
+    expect_outcome(hl_lock_release_as(lock, owner, NULL), HL_ELOST);
+    expect_free(lock);
+}
