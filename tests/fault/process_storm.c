@@ -75,7 +75,7 @@ static void *actor_run(void *arg)
         check_msg(code == HL_OK || code == HL_ETIMEDOUT || code == HL_ECONN, "%s",
                   hl_err_name(code));
         if (code == HL_OK)
-            actor_hold(actor, lock[number], number, turn % 7);
+            actor_hold(actor, lock[number], number, turn * 7 % 40);
     }
     for (int i = 0; i < LOCKS; i++)
         hl_lock_free(lock[i]);
@@ -156,7 +156,7 @@ Test(process_storm, no_two_believe_that_they_hold_whoever_is_stopped_or_killed, 
         history_end(history[i], ended_ns[i]);
         count += history_count(history[i]);
     }
-    check(count > 50);
+    check(count > 30);
     uint64_t overlaps = history_check(history, PROCESSES, &overlap);
     check_msg(overlaps == 0, "owner %d entered lock %d %d us before owner %d had left",
               (int)overlap.second_owner, (int)overlap.lock,
