@@ -133,6 +133,9 @@ static void stress_disturb(struct stress *stress)
         redis_do(stress->server, "SCRIPT FLUSH"), stress->flushes++;
     else if (kind < 75)
         proxy_drop_messages(stress->proxy, "redisson_lock__channel", 20);
+    else if (kind < 90) /* replies that come late, for some time */
+        proxy_delay(stress->proxy, PROXY_EVERY, PROXY_DOWN,
+                    kind < 80 ? (int64_t)stress_roll(stress, 100) : 0);
 }
 
 static void stress_finish(struct stress *stress)
@@ -187,11 +190,12 @@ static void stress_judge(struct stress *stress)
     replay_read(&replay, stress->server, stress->ledger);
     verdict_give(&verdict, &replay);
     printf("%llu calls, %llu holds, %zu tenures, %llu renewal cadences; %d kills, %d+%d stops, "
-           "%d cuts, %d flushes, %d messages lost; longest idle with a waiter %lld ms\n",
+           "%d cuts, %d flushes, %d messages lost; longest idle with a waiter %lld ms, longest "
+           "renewal gap %lld ms\n",
            (unsigned long long)verdict.calls, (unsigned long long)verdict.holds, replay.count,
            (unsigned long long)verdict.judged, stress->kills, stress->stops, stress->long_stops,
            stress->cuts, stress->flushes, proxy_dropped(stress->proxy),
-           (long long)verdict.longest_idle_ms);
+           (long long)verdict.longest_idle_ms, (long long)verdict.longest_gap_ms);
     printf("overlaps %llu, unfounded %llu, outlived %llu, late %llu, unrenewed %llu, server steps "
            "out of order %u\n",
            (unsigned long long)verdict.overlaps, (unsigned long long)verdict.unfounded,

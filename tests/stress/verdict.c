@@ -16,8 +16,9 @@
 #include "support/test.h"
 
 enum {
-    VERDICT_CLOCK_MS = 1,    /* the server counts in whole milliseconds */
-    VERDICT_SLACK_MS = 1000, /* what a loaded machine may add to a timer */
+    VERDICT_CLOCK_MS = 1,                     /* the server counts in whole milliseconds */
+    VERDICT_SLACK_MS = 1000,                  /* what a loaded machine may add to a timer */
+    VERDICT_GAP_MS = STRESS_LEASE_MS * 2 / 3, /* between renewals, which are due after a third */
 };
 
 struct verdict_belief {
@@ -142,9 +143,11 @@ static void verdict_cadence(struct verdict_case *the_case, const struct verdict_
                               leave_ns + slack_ns))
         return;
     the_case->verdict->judged++;
+    if (tenure->longest_gap_ms > the_case->verdict->longest_gap_ms)
+        the_case->verdict->longest_gap_ms = tenure->longest_gap_ms;
     int64_t renewed_ms = tenure->last_expiry_ms - STRESS_LEASE_MS;
     int64_t held_ms = (belief->seen_ns - belief->first_ns) / 1000000;
-    bool is_rare = tenure->longest_gap_ms > STRESS_LEASE_MS / 3 + VERDICT_SLACK_MS ||
+    bool is_rare = tenure->longest_gap_ms > VERDICT_GAP_MS ||
                    (record->is_watched && held_ms > STRESS_LEASE_MS && tenure->longest_gap_ms == 0);
     bool is_late = renewed_ms > (leave_ns + slack_ns) / 1000000;
     bool is_needless = !record->is_watched && tenure->longest_gap_ms > 0;

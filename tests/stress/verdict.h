@@ -15,7 +15,7 @@ struct verdict {
     uint64_t late;      /* the lock was free, somebody waited, and nobody got it in time */
     uint64_t unrenewed; /* two renewals were too far apart, or one came after the end */
     uint64_t judged;    /* renewal gaps that were looked at */
-    int64_t longest_idle_ms;
+    int64_t longest_idle_ms, longest_gap_ms;
     char text[300]; /* the first violation */
 };
 

@@ -107,15 +107,15 @@ static void worker_stay(struct worker_hold *hold, int64_t us)
         nanosleep(&nap, NULL);
 }
 
-/* Mostly very short; now and then several renewals long. */
-static int64_t worker_stay_us(struct worker_thread *thread)
+/* Mostly very short; now and then several renewals long, or past the end of a lease time. */
+static int64_t worker_stay_us(struct worker_thread *thread, bool is_watched)
 {
     uint64_t kind = worker_roll(thread, 1000);
     if (kind < 970)
         return (int64_t)worker_roll(thread, 300);
-    if (kind < 998)
+    if (kind < (is_watched ? 998 : 985))
         return (int64_t)worker_roll(thread, 20000);
-    return (int64_t)worker_roll(thread, 2 * STRESS_LEASE_MS * INT64_C(1000));
+    return (int64_t)worker_roll(thread, 3 * STRESS_LEASE_MS * INT64_C(1000));
 }
 
 struct worker_async {
@@ -212,7 +212,7 @@ static void worker_be_inside(struct worker_hold *hold)
     hold->record->number = worker_number(hold->lock, hold->owner);
     while (hold->levels < 4 && worker_roll(hold->thread, 100) < 25)
         worker_nest(hold);
-    worker_stay(hold, worker_stay_us(hold->thread));
+    worker_stay(hold, worker_stay_us(hold->thread, hold->record->is_watched));
     worker_leave(hold);
 }
 
