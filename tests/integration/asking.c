@@ -59,3 +59,22 @@ Test(asking, comes_not_again_after_a_bounce_when_nobody_waits_any_more)
     close_client(client);
     fake_server_stop(fake);
 }
+
+/* The wait is over when the lock is granted to it. */
+Test(asking, leaves_nothing_behind_when_the_answer_comes_after_the_wait, .init = server_up_tcp,
+     .fini = server_down)
+{
+    struct proxy *proxy = proxy_start_before(server);
+    hl_client *client = open_client_at(proxy_url(proxy), NULL);
+    hl_lock *lock = new_lock(client, "late");
+
+    expect_ok(hl_lock_acquire(lock, NULL)); /* loads the scripts */
+    expect_ok(hl_lock_release(lock, NULL));
+    proxy_hold(proxy, 0, PROXY_DOWN);
+    expect_outcome(hl_lock_acquire_for(lock, 50, NULL), HL_ECONN);
+    check(redis_wait_int(server, 1, 5000, "EXISTS late"));
+    proxy_release(proxy, 0, PROXY_DOWN);
+    check(redis_wait_int(server, 0, 5000, "EXISTS late"));
+    close_client(client);
+    proxy_stop(proxy);
+}
