@@ -11,6 +11,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 enum { HOLDS = 100000, HOLDS_THREADS = 50, HOLDS_EACH = HOLDS / HOLDS_THREADS };
 
@@ -62,11 +64,12 @@ static double holds_heap_bytes(void)
 static double holds_resident_bytes(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");
-    unsigned long size = 0, resident = 0;
+    char line[128] = "";
 
-    must(file && fscanf(file, "%lu %lu", &size, &resident) == 2, "no /proc/self/statm");
+    must(file && fgets(line, sizeof(line), file), "no /proc/self/statm");
     fclose(file);
-    return (double)resident * 4096;
+    const char *resident = strchr(line, ' '); /* the second number: pages */
+    return resident ? strtod(resident, NULL) * (double)sysconf(_SC_PAGESIZE) : 0;
 }
 
 static hl_stats holds_stats(hl_client *client)

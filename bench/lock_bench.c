@@ -36,7 +36,7 @@ static void choice_refuse(const char *program)
     for (size_t i = 0; i < SCENARIOS; i++)
         fprintf(stderr, " %s", scenarios[i].name);
     fputc('\n', stderr);
-    exit(2);
+    exit(2); /* NOLINT(concurrency-mt-unsafe): there is one thread yet */
 }
 
 static bool choice_is_known(const struct choice *choice)

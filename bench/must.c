@@ -18,7 +18,7 @@ void must(bool holds, const char *format, ...)
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
     va_end(args);
-    exit(1);
+    exit(1); /* NOLINT(concurrency-mt-unsafe): nothing is to be cleaned up */
 }
 
 void *must_alloc(size_t count, size_t size)
