@@ -8,6 +8,7 @@
 #include "support/recorder.h"
 
 #include <signal.h>
+#include <sys/time.h>
 
 #define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
 
@@ -92,8 +93,9 @@ Law(cancel, may_be_fired_in_a_signal_handler)
 Law(cancel, may_be_fired_by_an_alarm_in_the_thread_that_waits)
 {
     begin();
+    const struct itimerval soon = {.it_value = {.tv_usec = 100000}};
     signal(SIGALRM, fire_it);
-    alarm(1);
+    check_int(setitimer(ITIMER_REAL, &soon, NULL), 0);
     expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.wait_ms = -1, .cancel = cancel), NULL),
                    HL_ECANCELED);
 }
