@@ -316,7 +316,7 @@ Law(f22_a_second_try, is_made_only_when_the_subscription_is_younger_than_the_fir
     hl_lock *lock = new_lock(client, "stock");
     expect_ok(hl_lock_acquire(held, NULL));
     int64_t before = redis_evalsha_calls(server);
-    expect_outcome(hl_lock_acquire_for(lock, 100, NULL), HL_ETIMEDOUT);
+    expect_outcome(hl_lock_acquire_for(lock, slow_ms(300), NULL), HL_ETIMEDOUT);
     check_int(redis_evalsha_calls(server) - before, 2);
     before = redis_evalsha_calls(server);
     expect_outcome(hl_lock_acquire_for(lock, 100, NULL), HL_ETIMEDOUT);
