@@ -123,8 +123,7 @@ static bool verdict_was_disturbed(const struct verdict_case *the_case, uint32_t 
 {
     for (uint32_t i = 0; i < the_case->ledger->disturbances; i++) {
         const struct ledger_disturbance *d = &the_case->ledger->disturbance[i];
-        if ((d->book == book || d->book == LEDGER_BOOKS) && d->from_ns < to_ns &&
-            d->to_ns > from_ns)
+        if (d->book == book && d->from_ns < to_ns && d->to_ns > from_ns)
             return true;
     }
     return false;
@@ -139,8 +138,7 @@ static void verdict_cadence(struct verdict_case *the_case, const struct verdict_
     int64_t leave_ns = atomic_load(&record->leave_ns);
     int64_t slack_ns = VERDICT_SLACK_MS * INT64_C(1000000);
     if (!record->is_plain || leave_ns == 0 ||
-        verdict_was_disturbed(the_case, belief->book, record->return_ns - slack_ns,
-                              leave_ns + slack_ns))
+        verdict_was_disturbed(the_case, belief->book, record->invoke_ns, leave_ns + slack_ns))
         return;
     the_case->verdict->judged++;
     if (tenure->longest_gap_ms > the_case->verdict->longest_gap_ms)
@@ -150,7 +148,8 @@ static void verdict_cadence(struct verdict_case *the_case, const struct verdict_
     bool is_rare = tenure->longest_gap_ms > VERDICT_GAP_MS ||
                    (record->is_watched && held_ms > STRESS_LEASE_MS && tenure->longest_gap_ms == 0);
     bool is_late = renewed_ms > (leave_ns + slack_ns) / 1000000;
-    bool is_needless = !record->is_watched && tenure->longest_gap_ms > 0;
+    bool is_needless =
+        !record->is_watched && renewed_ms > record->return_ns / 1000000 + VERDICT_CLOCK_MS;
     if (is_rare || is_late || is_needless)
         verdict_violation(the_case, &the_case->verdict->unrenewed,
                           "s%u: %u:%llu is renewed %s: longest gap %lld ms", tenure->name,
