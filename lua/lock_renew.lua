@@ -3,20 +3,26 @@
 -- Renew many holds at once.
 --
 -- KEYS name...
--- ARGV field lease_ms count ...   three for each name; count is what this client believes
--- reply {index, count, ...}       two for each hold that is not as believed: its position from 1, and its count in Redis or
---                                 -1 when it is gone. An empty reply means that all were renewed as they are.
+-- ARGV lease_ms field...          one lease for all, and a field for each name
+-- reply {index, count, ...}       two for each hold whose count is not 1: its position from 1, and its count in Redis or -1 when
+--                                 it is gone. An empty reply means that all were renewed, with a count of 1.
 --
 -- Keeps: never creates a key, never shortens an expiry (GT does that since Redis 7; before, a look at PTTL), and gives one back
 -- to a key that a stranger's PERSIST left without. A hold that rests (count 0) is gone, and so is one whose key or count is
 -- not what we wrote: a stranger's deed on one name stops no other's renewal. What was refused is written again without GT, so
 -- that a replica, or a server that takes no writes, is heard, and no old answer passes for a renewal.
 --
--- Runs for every hold of every process, so it looks up no global twice and counts only what is not as believed.
+-- Runs for every hold of every process, so it looks up no global twice, and asks for the time once: PEXPIREAT costs the server
+-- less than PEXPIRE, which becomes one on the way to replicas. A user who may run neither TIME nor PEXPIREAT pays for that only.
 local call, pcall, argv, differ = redis.call, redis.pcall, ARGV, {}
+local lease, expire, at, now = tonumber(argv[1]), 'PEXPIRE', argv[1], pcall('TIME')
+if not now.err then
+  expire, at = 'PEXPIREAT', string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000) + lease)
+end
+
 for i, name in ipairs(KEYS) do
-  local lease, count = argv[3 * i - 1], pcall('HGET', name, argv[3 * i - 2])
-  if count ~= argv[3 * i] or count == '0' then
+  local count = pcall('HGET', name, argv[i + 1])
+  if count ~= '1' then
     if type(count) == 'table' and not string.find(count.err, 'WRONGTYPE', 1, true) then return count end
     count = type(count) == 'string' and tonumber(count) or -1
     count = count > 0 and count or -1
@@ -24,10 +30,10 @@ for i, name in ipairs(KEYS) do
     differ[#differ + 1] = count
   end
   if count ~= -1 then
-    local moved = pcall('PEXPIRE', name, lease, 'GT')
+    local moved = pcall(expire, name, at, 'GT')
     if moved ~= 1 then
       local left = call('PTTL', name)
-      if moved ~= 0 or left < tonumber(lease) then call('PEXPIRE', name, math.max(left, tonumber(lease))) end
+      if moved ~= 0 or left < lease then call('PEXPIRE', name, math.max(left, lease)) end
     end
   end
 end

@@ -80,6 +80,15 @@ static void loss_warn(struct hli_turn *turn, struct hli_tenure *tenure)
     hli_notice_warning(turn, tenure, HL_EVENT_JEOPARDY);
 }
 
+/* A hold that has a lease time of its own is asked about, and not extended. */
+static void loss_begin_renewal(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    tenure->is_renewing = true;
+    tenure->renew_lease_ms = tenure->hold.is_watched
+                                 ? turn->name->client->settings.watchdog_timeout_ms
+                                 : hli_ms_left(turn->now, tenure->valid_until) + 1;
+}
+
 hli_ns hli_loss_look(struct hli_tenure *tenure, bool *ret_renew)
 {
     struct hli_turn turn;
@@ -92,7 +101,7 @@ hli_ns hli_loss_look(struct hli_tenure *tenure, bool *ret_renew)
         *ret_renew = (tenure->hold.is_watched || tenure->is_doubted) && !tenure->is_renewing &&
                      turn.now + hli_renewal_slack(tenure->name->client) >= tenure->renew_at;
         if (*ret_renew)
-            tenure->is_renewing = true;
+            loss_begin_renewal(&turn, tenure);
         due = hli_hold_due(tenure);
     }
     hli_turn_end(&turn);

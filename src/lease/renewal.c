@@ -37,9 +37,14 @@ void hli_renewal_deinit(struct hli_renewal *renewal)
     hli_op_deinit(&renewal->op);
 }
 
-void hli_renewal_add(struct hli_renewal *renewal, struct hli_tenure *tenure)
+bool hli_renewal_add(struct hli_renewal *renewal, struct hli_tenure *tenure)
 {
+    if (renewal->count == 0)
+        renewal->lease_ms = tenure->renew_lease_ms;
+    if (renewal->count == HLI_RENEWAL_HOLDS || renewal->lease_ms != tenure->renew_lease_ms)
+        return false;
     renewal->item[renewal->count++] = (struct hli_renewal_item){.tenure = tenure};
+    return true;
 }
 
 void hli_renewal_post(struct hli_renewal *renewal)
@@ -47,44 +52,29 @@ void hli_renewal_post(struct hli_renewal *renewal)
     hli_loop_post(renewal->client->loop, &renewal->task);
 }
 
-struct renewal_text {
-    char field[HLI_FIELD_SIZE], lease[NUMBER_SIZE], count[NUMBER_SIZE];
-};
-
-/* A hold that has a lease time of its own is asked about, and not extended. Name mutex. */
-static int64_t renewal_lease_ms(const struct hli_tenure *tenure)
-{
-    return tenure->hold.is_watched ? tenure->name->client->settings.watchdog_timeout_ms
-                                   : hli_ms_left(hli_now(), tenure->valid_until) + 1;
-}
-
-static void renewal_write_item(struct hli_renewal_item *item, struct renewal_text *text,
-                               struct hli_bytes *key, struct hli_bytes args[RENEWAL_WORDS])
+static void renewal_write_item(struct hli_renewal_item *item, char field[HLI_FIELD_SIZE],
+                               struct hli_bytes *key, struct hli_bytes *arg)
 {
     struct hli_name *name = item->tenure->name;
 
     pthread_mutex_lock(&name->mutex);
-    item->count = item->tenure->hold.count;
     item->due = item->tenure->renew_at;
-    item->lease_ms = renewal_lease_ms(item->tenure);
     pthread_mutex_unlock(&name->mutex);
-    snprintf(text->lease, sizeof(text->lease), "%" PRId64, item->lease_ms);
-    snprintf(text->count, sizeof(text->count), "%" PRIu32, item->count);
     *key = (struct hli_bytes){name->bytes, name->length};
-    args[0] = hli_bytes_of(hli_tenure_field(item->tenure, text->field));
-    args[1] = hli_bytes_of(text->lease);
-    args[2] = hli_bytes_of(text->count);
+    *arg = hli_bytes_of(hli_tenure_field(item->tenure, field));
 }
 
 static int renewal_format(struct hli_renewal *renewal)
 {
-    struct renewal_text text[HLI_RENEWAL_HOLDS];
-    struct hli_bytes keys[HLI_RENEWAL_HOLDS], args[HLI_RENEWAL_HOLDS * RENEWAL_WORDS];
+    char field[HLI_RENEWAL_HOLDS][HLI_FIELD_SIZE], lease[NUMBER_SIZE];
+    struct hli_bytes keys[HLI_RENEWAL_HOLDS], args[1 + HLI_RENEWAL_HOLDS];
 
+    snprintf(lease, sizeof(lease), "%" PRId64, renewal->lease_ms);
+    args[0] = hli_bytes_of(lease);
     for (size_t i = 0; i < renewal->count; i++)
-        renewal_write_item(&renewal->item[i], &text[i], &keys[i], &args[i * RENEWAL_WORDS]);
+        renewal_write_item(&renewal->item[i], field[i], &keys[i], &args[1 + i]);
     return hli_op_script(&renewal->op, HLI_SCRIPT_LOCK_RENEW, keys, renewal->count, args,
-                         renewal->count * RENEWAL_WORDS);
+                         1 + renewal->count);
 }
 
 /* On the loop thread. */
@@ -100,17 +90,18 @@ static void renewal_send(void *arg)
         hli_link_send(renewal->client->link, &renewal->op);
 }
 
-static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal_item *item,
-                              hli_ns sent_at)
+static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal *renewal,
+                              const struct hli_renewal_item *item)
 {
     struct hli_tenure *tenure = item->tenure;
+    hli_ns sent_at = renewal->op.sent_at;
 
-    hli_tenure_extend(tenure, sent_at, item->lease_ms);
-    tenure->renew_at = sent_at + HLI_MS(item->lease_ms) / 3;
+    hli_tenure_extend(tenure, sent_at, renewal->lease_ms);
+    tenure->renew_at = sent_at + HLI_MS(renewal->lease_ms) / 3;
     tenure->renew_failures = 0;
     tenure->is_doubted = false;
-    if (tenure->longest_lease_ms < item->lease_ms)
-        tenure->longest_lease_ms = item->lease_ms;
+    if (tenure->longest_lease_ms < renewal->lease_ms)
+        tenure->longest_lease_ms = renewal->lease_ms;
     if (tenure->in_jeopardy)
         hli_notice_warning(turn, tenure, HL_EVENT_SAFE);
     tenure->in_jeopardy = false;
@@ -132,8 +123,8 @@ static void renewal_failed(struct hli_turn *turn, struct hli_tenure *tenure, boo
 
 /* `count` is what stands in Redis, -1 for gone. What is no longer held, or over by the clock, does
  * not come back. */
-static void renewal_apply(const struct hli_renewal_item *item, hli_ns sent_at, const int64_t *count,
-                          bool has_bounced)
+static void renewal_apply(const struct hli_renewal *renewal, const struct hli_renewal_item *item,
+                          const int64_t *count, bool has_bounced)
 {
     struct hli_tenure *tenure = item->tenure;
     struct hli_turn turn;
@@ -146,7 +137,7 @@ static void renewal_apply(const struct hli_renewal_item *item, hli_ns sent_at, c
         else if (*count < 0)
             hli_loss_declare(&turn, tenure, "gone");
         else
-            renewal_succeeded(&turn, item, sent_at);
+            renewal_succeeded(&turn, renewal, item);
     }
     if (tenure->state == HLI_TENURE_OWN) {
         if (count && *count > 0)
@@ -158,17 +149,17 @@ static void renewal_apply(const struct hli_renewal_item *item, hli_ns sent_at, c
     hli_tenure_unref(tenure); /* the batch's */
 }
 
-/* The reply names only those that differ, in order: their position and their count. */
+/* The reply names only those whose count is not 1, in order: their position and their count. */
 static void renewal_apply_reply(struct hli_renewal *renewal, const struct hli_reply *reply)
 {
     size_t next = 0;
 
     for (size_t i = 0; i < renewal->count; i++) {
-        int64_t position = 0, count = renewal->item[i].count;
+        int64_t position = 0, count = 1;
         if (hli_reply_integer_at(reply, next, &position) && position == (int64_t)i + 1 &&
             hli_reply_integer_at(reply, next + 1, &count))
             next += 2;
-        renewal_apply(&renewal->item[i], renewal->op.sent_at, &count, false);
+        renewal_apply(renewal, &renewal->item[i], &count, false);
     }
 }
 
@@ -195,8 +186,7 @@ static void renewal_answered(struct hli_op *op, const struct hli_answer *answer)
         renewal_apply_reply(renewal, answer->reply);
     else
         for (size_t i = 0; i < renewal->count; i++)
-            renewal_apply(&renewal->item[i], renewal->op.sent_at, NULL,
-                          answer->verdict == HLI_BOUNCED);
+            renewal_apply(renewal, &renewal->item[i], NULL, answer->verdict == HLI_BOUNCED);
     if (hli_answer_is(answer, "READONLY"))
         hli_link_distrust(renewal->client->link, "READONLY the server has become a replica");
     renewal->count = 0;

@@ -18,12 +18,11 @@ struct hli_renewal {
     void (*done)(struct hli_renewal *renewal); /* it is idle again; loop thread */
     struct hli_task task;
     struct hli_op op;
+    int64_t lease_ms; /* of all that are in it */
     size_t count;
     struct hli_renewal_item {
         struct hli_tenure *tenure; /* counted */
-        int64_t lease_ms;
-        uint32_t count; /* as sent */
-        hli_ns due;     /* when it was to be renewed, for the statistics */
+        hli_ns due;                /* when it was to be renewed, for the statistics */
     } item[HLI_RENEWAL_HOLDS];
 };
 
@@ -37,8 +36,8 @@ void hli_renewal_init(struct hli_renewal *renewal, hl_client *client,
                       void (*done)(struct hli_renewal *renewal));
 void hli_renewal_deinit(struct hli_renewal *renewal);
 
-/* Consumes the reference. */
-void hli_renewal_add(struct hli_renewal *renewal, struct hli_tenure *tenure);
+/* Consumes the reference; false when it is full, or is for another lease. */
+bool hli_renewal_add(struct hli_renewal *renewal, struct hli_tenure *tenure);
 
 /* Any thread: the loop writes it. */
 void hli_renewal_post(struct hli_renewal *renewal);

@@ -100,6 +100,7 @@ struct hli_tenure {        /* name mutex, unless it says otherwise */
     TAILQ_ENTRY(hli_tenure) ready_link; /* watchdog mutex: in its queue for a batch */
     TAILQ_ENTRY(hli_tenure) look_link;  /* watchdog thread: in its list of this round */
     bool is_renewing;                   /* queued for, or in, a renewal */
+    int64_t renew_lease_ms;             /* of that renewal; unchanged while is_renewing */
     unsigned renew_failures;            /* since the last success */
     hli_ns renew_at;
     bool in_jeopardy; /* told so */

@@ -129,11 +129,8 @@ static struct hli_renewal *watchdog_fill(struct hli_watchdog *watchdog)
         TAILQ_EMPTY(&watchdog->ready) ? NULL : TAILQ_FIRST(&watchdog->idle);
     if (renewal)
         TAILQ_REMOVE(&watchdog->idle, renewal, link);
-    while (renewal && renewal->count < HLI_RENEWAL_HOLDS &&
-           (tenure = TAILQ_FIRST(&watchdog->ready))) {
+    while (renewal && (tenure = TAILQ_FIRST(&watchdog->ready)) && hli_renewal_add(renewal, tenure))
         TAILQ_REMOVE(&watchdog->ready, tenure, ready_link);
-        hli_renewal_add(renewal, tenure);
-    }
     pthread_mutex_unlock(&watchdog->mutex);
     return renewal;
 }

@@ -149,7 +149,7 @@ EdgeTest(a_release_that_lets_the_key_rest_may_be_repeated)
     check_str(redis_str(server, "HGETALL n"), "u:1 0");
     int64_t left = redis_int(server, "PTTL n");
     check(left > 0 && left <= 700);
-    check_str(renew("u:1 5000 1"), "1 -1"); /* who has released is not renewed */
+    check_str(renew("5000 u:1"), "1 -1"); /* who has released is not renewed */
     check(redis_int(server, "PTTL n") <= 700);
     fault_check_has(acquire("u:2 5000 1"), "u:1 0"); /* nobody else gets in */
     check(redis_wait_int(server, 0, 5000, "EXISTS n"));
@@ -157,14 +157,15 @@ EdgeTest(a_release_that_lets_the_key_rest_may_be_repeated)
 
 EdgeTest(a_renewal_never_creates_and_never_shortens)
 {
-    check_str(renew("u:1 5000 1"), "1 -1");
+    check_str(renew("5000 u:1"), "1 -1");
     check_int(redis_int(server, "EXISTS n"), 0);
     check_str(acquire("u:2 90000 1"), "1");
-    check_str(renew("u:1 5000 1"), "1 -1");
+    check_str(renew("5000 u:1"), "1 -1");
     check_str(redis_str(server, "HGETALL n"), "u:2 1");
-    check_str(renew("u:2 1000 1"), "");
+    check_str(renew("1000 u:2"), "");
     check(redis_int(server, "PTTL n") > 60000);
-    check_str(renew("u:2 95000 7"), "1 1"); /* renewed, and the count that stands is told */
+    redis_do(server, "HSET n u:2 7");
+    check_str(renew("95000 u:2"), "1 7"); /* renewed, and the count that stands is told */
     check(redis_int(server, "PTTL n") > 90000);
 }
 
@@ -172,7 +173,7 @@ EdgeTest(a_renewal_gives_a_persisted_key_its_lease_back)
 {
     check_str(acquire("u:1 5000 1"), "1");
     redis_do(server, "PERSIST n");
-    check_str(renew("u:1 4000 1"), "");
+    check_str(renew("4000 u:1"), "");
     int64_t left = redis_int(server, "PTTL n");
     check(left > 0 && left <= 4000);
 }
@@ -184,7 +185,7 @@ EdgeTest(a_hash_with_several_fields_is_busy_for_others_and_released_as_a_whole)
     check(strncmp(acquire("u:1 5000 1"), "0 ", 2) == 0);
     check_str(redis_str(server, "HGETALL n"), "a 1 b 2");
     redis_do(server, "HSET n u:1 1");
-    check_str(renew("u:1 6000 1"), "");
+    check_str(renew("6000 u:1"), "");
     check_str(release("u:1 0 0 0 c PUBLISH"), "1");
     check_int(redis_int(server, "EXISTS n"), 0);
 }
@@ -197,7 +198,7 @@ EdgeTest(odd_values_in_a_field_are_survived)
         redis_do(server, "DEL n");
         redis_do(server, "HSET n u:1 %s", odd[i]);
         redis_do(server, "PEXPIRE n 5000");
-        check_str(renew("u:1 5000 1"), "1 -1");
+        check_str(renew("5000 u:1"), "1 -1");
         fault_check_has(acquire("u:2 5000 1"), "u:1 ");
         check_str(release("u:1 1 5000 0 c PUBLISH"), "1");
         check_str(release("u:1 0 0 300 c PUBLISH"), "1");
@@ -215,8 +216,7 @@ EdgeTest(a_renewal_of_many_goes_on_past_one_that_is_no_lock_any_more)
     redis_do(server, "SET b stranger");
     redis_do(server, "HSET c u:3 odd");
     redis_do(server, "HSET d u:4 1");
-    const char *said = redis_str(
-        server, "EVALSHA %s 4 a b c d u:1 5000 1 u:2 5000 1 u:3 5000 1 u:4 5000 1", script->sha1);
+    const char *said = redis_str(server, "EVALSHA %s 4 a b c d 5000 u:1 u:2 u:3 u:4", script->sha1);
     check_str(said, "2 -1 3 -1");
     check(redis_int(server, "PTTL a") > 2000);
     check(redis_int(server, "PTTL d") > 2000);
@@ -229,7 +229,7 @@ EdgeTest(what_is_no_hash_is_an_error_and_stays_as_it_is)
     fault_check_has(acquire("u:1 5000 1"), "WRONGTYPE");
     fault_check_has(release("u:1 0 0 0 c PUBLISH"), "WRONGTYPE");
     fault_check_has(fault_script(server, HLI_SCRIPT_LOCK_INSPECT, "n", ""), "WRONGTYPE");
-    check_str(renew("u:1 5000 1"), "1 -1");
+    check_str(renew("5000 u:1"), "1 -1");
     check_str(redis_str(server, "GET n"), "stranger");
     check_int(redis_int(server, "PTTL n"), -1);
 }
