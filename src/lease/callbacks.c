@@ -133,4 +133,5 @@ void hli_callbacks_stop(struct hli_callbacks *callbacks)
         pthread_join(callbacks->thread, NULL);
     while (hli_callbacks_dispatch(callbacks) > 0)
         ;
+    hli_callbacks_abandon(callbacks);
 }

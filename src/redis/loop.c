@@ -165,10 +165,11 @@ static void loop_drain(struct hli_loop *loop)
         event_base_loop(loop->base, EVLOOP_NONBLOCK);
 }
 
-void hli_loop_free(struct hli_loop *loop)
+/* What the system gave. */
+static void loop_give_back(struct hli_loop *loop)
 {
-    if (!loop)
-        return;
+    int fd = atomic_exchange(&loop->wake_fd, -1);
+
     if (loop->wake_event)
         event_free(loop->wake_event);
     if (loop->timer_event)
@@ -177,9 +178,19 @@ void hli_loop_free(struct hli_loop *loop)
         loop_drain(loop);
         event_base_free(loop->base);
     }
+    loop->wake_event = loop->timer_event = NULL;
+    loop->base = NULL;
     hli_bell_take_down(loop->bell);
-    if (loop->wake_fd >= 0)
-        close(loop->wake_fd);
+    loop->bell = NULL;
+    if (fd >= 0)
+        close(fd);
+}
+
+void hli_loop_free(struct hli_loop *loop)
+{
+    if (!loop)
+        return;
+    loop_give_back(loop);
     pthread_mutex_destroy(&loop->mutex);
     free(loop);
 }
@@ -262,12 +273,13 @@ void hli_loop_stop(struct hli_loop *loop)
     while ((timer = loop_next_orphan(loop)))
         if (timer->orphaned)
             timer->orphaned(timer->arg);
+    loop_give_back(loop);
 }
 
 void hli_loop_post(struct hli_loop *loop, struct hli_task *task)
 {
     pthread_mutex_lock(&loop->mutex);
-    bool fresh = !task->queued;
+    bool fresh = !task->queued && !loop->stopped;
     if (fresh) {
         task->queued = true;
         STAILQ_INSERT_TAIL(&loop->tasks, task, link);
