@@ -108,6 +108,7 @@ void hli_client_stop(hl_client *client)
     if (client->link) {
         close_run(client, close_link);
         close_await_calls(client);
+        hli_calls_fail(client, HL_ECANCELED, "the client is closed"); /* those they left behind */
     }
     hli_loop_stop(client->loop);
     hli_callbacks_stop(&client->callbacks);

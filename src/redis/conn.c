@@ -15,6 +15,7 @@
 enum { CONN_READ_BYTES = 16 * 1024 };
 
 static void conn_flush(void *arg);
+static bool conn_read(struct hli_conn *conn);
 static void conn_on_readable(evutil_socket_t fd, short what, void *arg);
 static void conn_lose_patience(void *arg);
 
@@ -114,7 +115,7 @@ static void conn_break_while_writing(struct hli_conn *conn)
 {
     hl_error err;
 
-    conn_on_readable(conn->fd, EV_READ, conn);
+    conn_read(conn);
     hli_fail(&err, HL_ECONN, "the connection broke while writing");
     hli_conn_close(conn, &err);
 }
@@ -170,10 +171,10 @@ static void conn_lose_patience(void *arg)
     hli_ns due = conn_overdue_at(conn);
     hl_error err;
 
-    if (due <= hli_now()) {
-        conn_on_readable(conn->fd, EV_READ, conn);
-        due = conn->parser ? conn_overdue_at(conn) : HLI_NEVER;
-    }
+    while (due <= hli_now() && conn_read(conn))
+        due = conn_overdue_at(conn);
+    if (!conn->parser)
+        return; /* what was read closed it */
     if (due > hli_now()) {
         if (due != HLI_NEVER)
             hli_timer_set(conn->loop, &conn->patience, due);
@@ -257,25 +258,31 @@ static void conn_parse(struct hli_conn *conn, const char *bytes, size_t length)
     }
 }
 
-static void conn_on_readable(evutil_socket_t fd, short what, void *arg)
+/* True when there was something, and there may be more; false when it is closed, too. */
+static bool conn_read(struct hli_conn *conn)
 {
-    struct hli_conn *conn = arg;
     char bytes[CONN_READ_BYTES];
     hl_error err;
 
-    (void)what;
-    ssize_t got = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+    ssize_t got = recv(conn->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
     if (got > 0) {
         conn_parse(conn, bytes, (size_t)got);
-        return;
+        return conn->parser != NULL;
     }
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
-        return;
+        return false;
     if (got == 0)
         hli_fail(&err, HL_ECONN, "the server closed the connection");
     else
         hli_fail(&err, HL_ECONN, "%s", strerrordesc_np(errno));
     hli_conn_close(conn, &err);
+    return false;
+}
+
+static void conn_on_readable(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    conn_read(arg);
 }
 
 static void conn_free_events(struct hli_conn *conn)

@@ -1,0 +1,119 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Races of an instruction or two, which no test can force: many rounds, so that a sanitizer, or a
+ * call that never ends, shows them.
+ */
+#include "support/actor.h"
+#include "support/lock_support.h"
+#include "support/proxy.h"
+
+#define Law(suite, ...) Test(suite, __VA_ARGS__, .init = server_up, .fini = server_down)
+
+struct cancelled {
+    hl_cancel *cancel;
+    atomic_int code; /* 1: not told yet */
+};
+
+static void free_its_cancel(int code, const hl_error *err, void *arg)
+{
+    struct cancelled *call = arg;
+    (void)err;
+    hl_cancel_free(call->cancel);
+    call->code = code;
+}
+
+static bool is_told(void *arg)
+{
+    return ((struct cancelled *)arg)->code != 1;
+}
+
+/* How long the one who fires spins after the start, in rounds of a loop. */
+static atomic_int fire_now, fire_after;
+static hl_cancel *to_fire;
+
+static void job_fire(void *arg)
+{
+    (void)arg;
+    while (!fire_now)
+        ;
+    for (volatile int i = 0; i < fire_after; i++)
+        ;
+    hl_cancel_fire(to_fire);
+}
+
+static void cancel_at_any_moment(hl_lock *lock, hl_owner *owner, struct actor *actor, int round)
+{
+    struct cancelled call = {.code = 1};
+    expect_ok(hl_cancel_new(&call.cancel));
+    to_fire = call.cancel;
+    fire_now = 0;
+    fire_after = round % 200 * 20;
+    actor_begin(actor, job_fire, NULL);
+    fire_now = 1;
+    expect_ok(hl_lock_acquire_async(
+        lock, ACQUIRE(.owner = owner, .cancel = call.cancel, .wait_ms = HL_WAIT_FOREVER),
+        free_its_cancel, &call));
+    check(wait_until(is_told, &call, 10000));
+    expect_outcome(call.code, HL_ECANCELED);
+    actor_await(actor);
+}
+
+Law(schedules_races, a_cancel_fired_at_any_moment_ends_an_async_call, .timeout = 60)
+{
+    enum { ROUNDS = 1000 };
+    hl_client *client = open_client(NULL), *other = open_client(NULL);
+    hl_lock *lock = new_lock(client, "held");
+    hl_owner *owner = new_owner(client);
+    struct actor *actor = actor_start();
+    expect_ok(hl_lock_acquire(new_lock(other, "held"), NULL));
+    for (int round = 0; round < ROUNDS; round++)
+        cancel_at_any_moment(lock, owner, actor, round);
+    check_int(stats_of(client).cancels, ROUNDS);
+}
+
+static void greeted_up(void)
+{
+    server = redis_server_start(&(struct redis_options){.tcp = true, .password = "secret"});
+}
+
+static atomic_bool may_stop;
+static atomic_int greeted_names;
+
+static void job_take_new_names(void *arg)
+{
+    hl_client *client = arg;
+    while (!may_stop) {
+        hl_lock *lock = NULL;
+        char name[32];
+        snprintf(name, sizeof name, "n:%d", greeted_names++);
+        expect_ok(hl_lock_new(client, name, &lock, NULL));
+        int rc = hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 60000), NULL);
+        check_msg(rc != HL_EDENIED && rc != HL_ESERVER, "it was %s", hl_err_name(rc));
+        hl_lock_free(lock);
+    }
+}
+
+Test(schedules_races, nothing_goes_out_on_a_new_connection_before_its_greeting, .init = greeted_up,
+     .fini = server_down)
+{
+    enum { ACTORS = 8, KILLS = 60 };
+    struct proxy *proxy = proxy_start_before(server);
+    char url[128];
+    snprintf(url, sizeof url, "redis://:secret@127.0.0.1:%d/5", proxy_port(proxy));
+    hl_client *client = open_client_at(url, CLIENT(.backoff_min_ms = 1, .backoff_max_ms = 1));
+    for (int i = 0; i < ACTORS; i++)
+        actor_begin(actor_start(), job_take_new_names, client);
+    proxy_delay(proxy, PROXY_EVERY, PROXY_UP, 2);
+    for (uint64_t i = 1; i <= KILLS; i++) {
+        proxy_kill_all(proxy);
+        wait_stat(client, reconnects, i);
+    }
+    may_stop = true;
+    actors_stop();
+    check_int(redis_int(server, "DBSIZE"), 0); /* of database 0 */
+    check(strstr(redis_str(server, "INFO keyspace"), "db5:") != NULL);
+    close_client(client);
+    proxy_stop(proxy);
+}

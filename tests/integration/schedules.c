@@ -1,0 +1,301 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Schedules that once broke something, forced by a server that stands still, by a stranger, and by
+ * looks at what is inside; so none of them waits for luck.
+ */
+
+#include "lease/client.h"
+#include "lease/watchdog.h"
+#include "support/actor.h"
+#include "support/lock_support.h"
+#include "support/recorder.h"
+#include "sync/lock.h"
+
+#include <poll.h>
+
+#define Law(suite, ...) Test(suite, __VA_ARGS__, .init = server_up, .fini = server_down)
+
+enum { MANY = 1000 }; /* more holds than the batches of renewals take at once */
+
+static struct recorder told = RECORDER_INIT;
+static atomic_int told_of[HL_EVENT_CONNECTED + 1];
+static hl_lock *many[MANY];
+
+static void count_event(const hl_event *event, void *arg)
+{
+    (void)arg;
+    told_of[event->kind]++;
+}
+
+struct told_wish {
+    hl_event_kind kind;
+    int count;
+};
+
+static bool was_told(void *arg)
+{
+    const struct told_wish *wish = arg;
+    return told_of[wish->kind] >= wish->count;
+}
+
+static void expect_told(hl_event_kind kind, int count)
+{
+    wait_until(was_told, &(struct told_wish){kind, count}, 10000);
+    check_int(told_of[kind], count);
+}
+
+static hl_client *open_many(int64_t watchdog_ms)
+{
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = watchdog_ms,
+                                           .request_timeout_ms = 60000, .on_event = count_event));
+    for (int i = 0; i < MANY; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "many:%d", i);
+        many[i] = new_lock(client, name);
+        expect_ok(hl_lock_acquire(many[i], NULL));
+    }
+    return client;
+}
+
+static void release_many(void)
+{
+    for (int i = 0; i < MANY; i++)
+        expect_ok(hl_lock_release(many[i], NULL));
+    check(redis_wait_int(server, 0, 5000, "DBSIZE"));
+}
+
+Law(schedules, a_hold_that_waits_for_a_batch_may_come_due_again)
+{
+    hl_client *client = open_many(slow_ms(2400));
+    redis_server_freeze(server);
+    expect_told(HL_EVENT_JEOPARDY, MANY); /* the renewals wait, in flight or for a batch */
+    redis_server_thaw(server);
+    expect_told(HL_EVENT_SAFE, MANY);
+    check_int(stats_of(client).holds_now, MANY);
+    release_many();
+    check_int(told_of[HL_EVENT_LOST], 0);
+}
+
+/* Every hold has its renewal in flight, or waits for a batch. */
+static bool all_are_renewing(void *arg)
+{
+    bool all = true;
+    (void)arg;
+    for (int i = 0; i < MANY && all; i++) {
+        pthread_mutex_lock(&many[i]->name->mutex);
+        all = many[i]->name->current && many[i]->name->current->is_renewing;
+        pthread_mutex_unlock(&many[i]->name->mutex);
+    }
+    return all;
+}
+
+Law(schedules, a_hold_that_waits_for_a_batch_may_be_reviewed)
+{
+    hl_client *client = open_many(slow_ms(1500));
+    hl_lock *other = new_lock(client, "abandoned");
+    struct actor *actor = actor_start();
+    expect_ok(actor_acquire(actor, other, ACQUIRE(.lease_ms = 60000)));
+    redis_server_freeze(server);
+    check(wait_until(all_are_renewing, NULL, 10000));
+    actor_stop(actor); /* all holds are looked at now */
+    expect_told(HL_EVENT_LOST, 1);
+    redis_server_thaw(server);
+    wait_stat(client, renewals, MANY);
+    check_int(stats_of(client).holds_now, MANY);
+    for (int i = 0; i < MANY; i++)
+        expect_ok(hl_lock_release(many[i], NULL));
+    check_int(told_of[HL_EVENT_LOST], 1);
+}
+
+Law(schedules, the_count_of_a_leased_hold_never_shortens_what_stands)
+{
+    hl_client *client = open_client(NULL), *stranger = open_client(NULL);
+    hl_lock *lock = new_lock(client, "leased"), *others = new_lock(stranger, "leased");
+    const hl_acquire_options *options = ACQUIRE(.lease_ms = 60000);
+    expect_ok(hl_lock_acquire_with(lock, options, NULL));
+    expect_ok(hl_lock_acquire_with(lock, options, NULL));
+    expect_held_by(client, lock, 2);
+    redis_do(server, "PERSIST leased");
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_held_by(client, lock, 1);
+    check(pttl_of(lock) > 30000);
+    redis_do(server, "PERSIST leased");
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 100), NULL));
+    expect_held_by(client, lock, 2);
+    check(hl_lock_is_held(lock, NULL));
+    check(redis_int(server, "PTTL leased") == -1 || pttl_of(lock) > 30000);
+    expect_outcome(hl_lock_try_acquire(others, NULL), HL_EBUSY);
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_free(lock);
+}
+
+static bool is_gone_here(void *arg)
+{
+    return !hl_lock_is_held(arg, NULL);
+}
+
+static void expect_lost_by_force(const hl_acquire_options *options, bool is_async)
+{
+    static struct recorder done = RECORDER_INIT;
+    hl_client *client = open_client(CLIENT(.on_event = record_event, .arg = &told));
+    hl_lock *lock = new_lock(client, "forced");
+    int before = recorder_count(&done);
+    told.text[0] = '\0';
+    expect_ok(hl_lock_acquire_with(lock, options, NULL));
+    if (is_async) {
+        expect_ok(hl_lock_force_release_async(lock, record_done, &done));
+        check(recorder_wait(&done, before + 1));
+        check_int(recorder_entry(&done, before).code, HL_OK);
+    } else {
+        expect_ok(hl_lock_force_release(lock, NULL));
+    }
+    check(wait_until(is_gone_here, lock, 2000));
+    expect_story(&told, "LOST gone");
+    expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
+    close_client(client);
+}
+
+Law(schedules, a_forced_release_of_an_own_hold_is_told_at_once_leased_or_watched)
+{
+    expect_lost_by_force(ACQUIRE(.lease_ms = 60000), false);
+    expect_lost_by_force(ACQUIRE(.lease_ms = 60000), true);
+    expect_lost_by_force(ACQUIRE(.lease_ms = 0), false);
+    expect_lost_by_force(ACQUIRE(.lease_ms = 0), true);
+}
+
+/* A nested call waits for the server's word on a longer lease. */
+static bool is_deepening(void *lock)
+{
+    struct hli_name *name = ((hl_lock *)lock)->name;
+    pthread_mutex_lock(&name->mutex);
+    bool is = name->current && name->current->deepener;
+    pthread_mutex_unlock(&name->mutex);
+    return is;
+}
+
+Law(schedules, a_release_beside_its_owners_nested_call_is_a_misuse_and_no_crash, .timeout = 20)
+{
+    hl_client *client = open_client(CLIENT(.request_timeout_ms = 60000));
+    hl_lock *lock = new_lock(client, "nested");
+    hl_owner *owner = new_owner(client);
+    struct actor *actor = actor_start();
+    hl_error err = HL_ERROR_INIT;
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.owner = owner, .lease_ms = 30000), NULL));
+    redis_server_freeze(server);
+    actor_begin_acquire(actor, lock, ACQUIRE(.owner = owner, .lease_ms = 60000, .wait_ms = -1));
+    check(wait_until(is_deepening, lock, 5000));
+    expect_outcome(hl_lock_release_as(lock, owner, &err), HL_EINVAL);
+    check(strstr(err.text, "another call under way") != NULL);
+    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.owner = owner, .lease_ms = 90000), NULL),
+                   HL_EINVAL);
+    redis_server_thaw(server);
+    expect_ok(actor_end(actor));
+    expect_held_by(client, lock, 2);
+    expect_ok(hl_lock_release_as(lock, owner, NULL));
+    expect_ok(hl_lock_release_as(lock, owner, NULL));
+    expect_free(lock);
+}
+
+Law(schedules, a_close_ends_a_nested_call_under_way)
+{
+    hl_client *client = open_client(
+        CLIENT(.request_timeout_ms = slow_ms(300), .flags = HL_CLIENT_RELEASE_ON_CLOSE));
+    hl_lock *lock = new_lock(client, "nested");
+    hl_owner *owner = new_owner(client);
+    struct actor *actor = actor_start();
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.owner = owner, .lease_ms = 30000), NULL));
+    redis_server_freeze(server);
+    actor_begin_acquire(actor, lock, ACQUIRE(.owner = owner, .lease_ms = 60000, .wait_ms = -1));
+    check(wait_until(is_deepening, lock, 5000));
+    close_client(client);
+    expect_outcome(actor_end(actor), HL_ECANCELED);
+    redis_server_thaw(server);
+}
+
+Law(schedules, an_answer_for_who_gave_up_is_not_credited_to_who_came_after)
+{
+    hl_client *client =
+        open_client(CLIENT(.request_timeout_ms = 60000, .watchdog_timeout_ms = 90000));
+    hl_lock *lock = new_lock(client, "nested");
+    hl_owner *owner = new_owner(client);
+    struct actor *actor = actor_start();
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.owner = owner, .lease_ms = 30000), NULL));
+    redis_server_freeze(server);
+    expect_outcome(
+        hl_lock_acquire_with(
+            lock, ACQUIRE(.owner = owner, .lease_ms = 45000, .wait_ms = slow_ms(20)), NULL),
+        HL_ECONN);
+    actor_begin_acquire(actor, lock, ACQUIRE(.owner = owner, .wait_ms = -1));
+    check(wait_until(is_deepening, lock, 5000));
+    redis_server_thaw(server);
+    expect_ok(actor_end(actor));
+    check_msg(hl_lock_validity_ms(lock, owner) > 60000, "valid for %d ms",
+              (int)hl_lock_validity_ms(lock, owner));
+    check(pttl_of(lock) > 60000);
+    expect_held_by(client, lock, 2);
+}
+
+static void expect_silence_after_release(bool is_answered)
+{
+    told.text[0] = '\0';
+    hl_client *client =
+        open_client(CLIENT(.flags = HL_CLIENT_DISPATCH, .watchdog_timeout_ms = slow_ms(600),
+                           .request_timeout_ms = 60000, .on_event = record_event, .arg = &told));
+    hl_lock *lock = new_lock(client, "warned of");
+    struct pollfd bell = {.fd = hl_client_fd(client), .events = POLLIN};
+    expect_ok(
+        hl_lock_acquire_with(lock, ACQUIRE(.on_event = record_event, .event_arg = &told), NULL));
+    redis_server_freeze(server);
+    check_int(poll(&bell, 1, (int)slow_ms(10000)), 1);
+    uint64_t renewals = stats_of(client).renewals;
+    redis_server_thaw(server);
+    if (is_answered)
+        wait_stat(client, renewals, renewals + 1); /* SAFE is the word now */
+    expect_ok(hl_lock_release(lock, NULL));
+    while (hl_client_dispatch(client) > 0)
+        ;
+    expect_story(&told, "");
+    close_client(client);
+    expect_story(&told, "");
+}
+
+Law(schedules, no_warning_is_told_after_the_release)
+{
+    expect_silence_after_release(false);
+    expect_silence_after_release(true);
+}
+
+static struct hli_name *name_of_calls;
+static unsigned name_refs;
+
+static bool has_same_refs(void *arg)
+{
+    (void)arg;
+    return atomic_load(&name_of_calls->ref.count) == name_refs;
+}
+
+Law(schedules, an_async_call_that_ends_at_once_leaves_nothing_behind)
+{
+    enum { CALLS = 1000 };
+    hl_client *client = open_client(CLIENT(.outage_timeout_ms = 60000));
+    hl_lock *lock = new_lock(client, "held");
+    hl_owner *owner = new_owner(client), *other = new_owner(client);
+    static struct recorder done[CALLS / 200];
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.owner = owner), NULL));
+    name_of_calls = lock->name;
+    name_refs = atomic_load(&lock->name->ref.count);
+    for (int i = 0; i < CALLS; i++) {
+        struct recorder *to = &done[i / 200];
+        if (i % 200 == 0)
+            pthread_mutex_init(&to->mutex, NULL);
+        if (i % 2 == 0)
+            expect_ok(hl_lock_acquire_async(lock, ACQUIRE(.owner = other), record_done, to));
+        else
+            expect_ok(hl_lock_release_async(lock, other, record_done, to));
+        check(recorder_wait(to, i % 200 + 1));
+    }
+    check(wait_until(has_same_refs, NULL, 1000));
+}
