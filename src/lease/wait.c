@@ -104,7 +104,8 @@ void hli_wait_wake(struct hli_wait *wait)
 
 /* A wait leaves the list before it goes away, so what is in the list may be poked while the mutex
  * is held. Of an async one the timer is moved: the one place where the loop's mutex is taken inside
- * another. */
+ * another. A timer that is not set is about to be, for a first look: it has a reference only then.
+ */
 void hli_waits_look(hl_client *client)
 {
     struct hli_wait *wait;
@@ -116,8 +117,8 @@ void hli_waits_look(hl_client *client)
             continue;
         if (!wait->finished)
             hli_gate_poke(&wait->gate);
-        else if (atomic_load(&wait->is_looked_after))
-            hli_timer_set(client->loop, &wait->timer, 0);
+        else
+            hli_timer_hurry(client->loop, &wait->timer);
     }
     pthread_mutex_unlock(&client->waits_mutex);
 }

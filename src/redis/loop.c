@@ -322,6 +322,17 @@ bool hli_timer_set_earlier(struct hli_loop *loop, struct hli_timer *timer, hli_n
     return timer_move(loop, timer, at, true);
 }
 
+void hli_timer_hurry(struct hli_loop *loop, struct hli_timer *timer)
+{
+    pthread_mutex_lock(&loop->mutex);
+    if (hli_heap_has(&timer->node)) {
+        hli_heap_remove(&loop->timers, &timer->node);
+        hli_heap_insert(&loop->timers, &timer->node, 0);
+    }
+    pthread_mutex_unlock(&loop->mutex);
+    loop_schedule(loop);
+}
+
 bool hli_timer_clear(struct hli_loop *loop, struct hli_timer *timer)
 {
     pthread_mutex_lock(&loop->mutex);

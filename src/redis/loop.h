@@ -56,6 +56,9 @@ bool hli_timer_set(struct hli_loop *loop, struct hli_timer *timer, hli_ns at);
 /* The same, but an earlier time stays. */
 bool hli_timer_set_earlier(struct hli_loop *loop, struct hli_timer *timer, hli_ns at);
 
+/* Loop thread: a timer that is set runs now; one that is not stays so. */
+void hli_timer_hurry(struct hli_loop *loop, struct hli_timer *timer);
+
 /* True when it was set and will not run; false when it was not set, or is running now. */
 bool hli_timer_clear(struct hli_loop *loop, struct hli_timer *timer);
 

@@ -5,6 +5,8 @@
  * Races of an instruction or two, which no test can force: many rounds, so that a sanitizer, or a
  * call that never ends, shows them.
  */
+#include "lease/client.h"
+#include "lease/wait.h"
 #include "support/actor.h"
 #include "support/lock_support.h"
 #include "support/proxy.h"
@@ -27,6 +29,69 @@ static void free_its_cancel(int code, const hl_error *err, void *arg)
 static bool is_told(void *arg)
 {
     return ((struct cancelled *)arg)->code != 1;
+}
+
+static atomic_int looks;
+
+static bool look_and_count(struct hli_wait *wait, hli_ns now)
+{
+    (void)wait, (void)now;
+    looks++;
+    return false;
+}
+
+static void nobody_looks(struct hli_wait *wait)
+{
+    (void)wait;
+}
+
+static void timer_passed(void *passed)
+{
+    *(atomic_bool *)passed = true;
+}
+
+static bool has_passed(void *passed)
+{
+    return *(atomic_bool *)passed;
+}
+
+/* What was due before this on the loop has run. */
+static void await_loop(hl_client *client)
+{
+    atomic_bool passed = false;
+    struct hli_timer timer = {.run = timer_passed, .arg = &passed};
+    hli_timer_set(client->loop, &timer, hli_now());
+    check(wait_until(has_passed, &passed, 5000));
+}
+
+static void look_for_cancels(void *client)
+{
+    hli_waits_look(client);
+}
+
+/* As if its thread stood still between saying that the loop looks after it and setting the timer,
+ * which alone has the reference that a look uses up. */
+Law(schedules_races, a_cancel_sets_no_timer_that_its_call_has_not_set)
+{
+    hl_client *client = open_client(NULL);
+    struct hli_task task = {.run = look_for_cancels, .arg = client};
+    hl_cancel *cancel = new_cancel();
+    struct hli_wait wait;
+    hli_wait_init(&wait, client, HL_WAIT_FOREVER, NULL);
+    wait.look = look_and_count;
+    wait.looked = wait.finished = nobody_looks;
+    hli_wait_attach(&wait, cancel);
+    wait.is_looked_after = true;
+    hl_cancel_fire(cancel);
+    hli_loop_post(client->loop, &task);
+    await_loop(client);
+    await_loop(client);
+    check_int(looks, 0);
+    wait.is_looked_after = false;
+    check(hli_wait_look_after(&wait));
+    await_loop(client);
+    check(looks > 0); /* its own first look finds the cancel fired */
+    hli_wait_end(&wait);
 }
 
 /* How long the one who fires spins after the start, in rounds of a loop. */
