@@ -54,7 +54,7 @@ Test(server_loading, is_waited_out_by_a_wait_and_told_by_one_that_is_over)
     fault_check_has(err.text, "LOADING");
     hl_client_options impatient = fault_options(NULL);
     hl_client *late = NULL;
-    impatient.outage_timeout_ms = 500;
+    impatient.outage_timeout_ms = slow_ms(500);
     check_int(hl_client_open(redis_server_url(server), &impatient, &late, &err), HL_ESERVER);
     fault_check_has(err.text, "LOADING");
     check_int(fault_call_end(&call), 0);
