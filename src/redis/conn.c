@@ -16,7 +16,6 @@ enum { CONN_READ_BYTES = 16 * 1024 };
 
 static void conn_flush(void *arg);
 static bool conn_read(struct hli_conn *conn);
-static void conn_on_readable(evutil_socket_t fd, short what, void *arg);
 static void conn_lose_patience(void *arg);
 
 void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop,
