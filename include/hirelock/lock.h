@@ -71,8 +71,8 @@ typedef struct hl_acquire_options {
     hl_owner *owner;
     /* NULL: none. Must live until the call returned or its completion ran. */
     hl_cancel *cancel;
-    /* This hold's events, before the client's on_event. None comes after a release that returned 0;
-     * HL_EVENT_LOST may come after one that returned HL_ELOST. */
+    /* This hold's events, before the client's on_event. None begins after a release that returned
+     * 0; HL_EVENT_LOST may come after one that returned HL_ELOST. */
     hl_event_cb on_event;
     void *event_arg;
     /* Who holds it, written when the answer is HL_EBUSY or HL_ETIMEDOUT. */

@@ -166,6 +166,10 @@ static void *wait_for_held(void *arg)
 Test(fork_child, every_call_is_refused_and_the_parent_keeps_all_it_holds, .init = start,
      .fini = stop)
 {
+#ifdef __SANITIZE_ADDRESS__
+    skip(
+        "gcc's AddressSanitizer does not unlock its allocator in a child: the free() of one hangs");
+#endif
     pthread_t worker[WORKERS], waiter;
     parent_open(slow_ms(600), 0);
     kit_expect(hl_lock_acquire(held, &err), HL_OK);
