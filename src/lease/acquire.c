@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "lease/ask.h"
+#include "lease/deepen.h"
 #include "lease/hold.h"
 #include "lease/loss.h"
 
@@ -272,7 +273,7 @@ void hli_acquire_start(struct hli_acquire *acquire)
     if (hli_wait_is_cancelled(&acquire->wait))
         hli_acquire_fail(&turn, acquire, HL_ECANCELED, "cancelled");
     else if (outer)
-        hli_hold_deepen(&turn, outer, acquire);
+        hli_deepen_begin(&turn, outer, acquire);
     else
         acquire_join(&turn, acquire, false);
     hli_turn_end(&turn);

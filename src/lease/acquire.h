@@ -8,7 +8,7 @@
 #ifndef HLI_LEASE_ACQUIRE_H
 #define HLI_LEASE_ACQUIRE_H
 
-#include "lease/name.h"
+#include "lease/turn.h"
 
 struct hli_acquire {
     struct hli_wait wait;

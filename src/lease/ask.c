@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "lease/command.h"
+#include "lease/deepen.h"
 #include "lease/hold.h"
-#include "lease/loss.h"
 #include "lease/release.h"
 
 #include <inttypes.h>
@@ -20,21 +20,14 @@
 #include <string.h>
 
 enum {
-    ASK_QUIET_MS = 10,     /* after messages that told nothing new, when there were more than */
-    ASK_MISLED_MAX = 2,    /* so many in a row */
-    ASK_RETRY_MS = 100,    /* after a refusal, doubled up to the poll */
-    ASK_NO_MEMORY_MS = 10, /* after a request that could not be written */
-    ASK_LINGER_MS = 5000,  /* how long a subscription outlives its last waiter */
+    ASK_QUIET_MS = 10,  /* after messages that told nothing new, when there were more than */
+    ASK_MISLED_MAX = 2, /* so many in a row */
+    ASK_RETRY_MS = 100, /* after a refusal, doubled up to the poll */
 };
 
 static void ask_done(struct hli_op *op, const struct hli_answer *answer);
 
-static bool ask_is_contending(const struct hli_tenure *tenure)
-{
-    return tenure && (tenure->state == HLI_TENURE_ASK || tenure->state == HLI_TENURE_WAIT);
-}
-
-static void ask_send(struct hli_turn *turn, struct hli_tenure *tenure, enum hli_asking asking)
+void hli_ask_send(struct hli_turn *turn, struct hli_tenure *tenure, enum hli_asking asking)
 {
     if (tenure->longest_lease_ms < tenure->asked_lease_ms)
         tenure->longest_lease_ms = tenure->asked_lease_ms;
@@ -69,19 +62,19 @@ void hli_ask_go(struct hli_turn *turn)
 {
     struct hli_name *name = turn->name;
 
-    if ((name->current && !ask_is_contending(name->current)) || hli_release_is_pending(name))
+    if ((name->current && !hli_tenure_is_contending(name->current)) || hli_release_is_pending(name))
         return;
     struct hli_acquire *head = ask_begin_tenure(turn);
     struct hli_tenure *tenure = name->current;
     if (!head || tenure->asking != HLI_ASKING_NOTHING)
         return;
     if (hli_command_acquire(tenure, &tenure->ask, head->lease_ms, 1) < 0) {
-        hli_turn_timer(turn, hli_after_ms(turn->now, ASK_NO_MEMORY_MS));
+        hli_turn_timer(turn, hli_after_ms(turn->now, HLI_NO_MEMORY_MS));
         return;
     }
     tenure->asked_lease_ms = head->lease_ms;
     tenure->asked_count = 1;
-    ask_send(turn, tenure, HLI_ASKING_TAKE);
+    hli_ask_send(turn, tenure, HLI_ASKING_TAKE);
 }
 
 void hli_ask_abandon(struct hli_turn *turn)
@@ -91,7 +84,7 @@ void hli_ask_abandon(struct hli_turn *turn)
 
     name->idle_since = turn->now;
     name->asked_at = 0;
-    if (!ask_is_contending(tenure))
+    if (!hli_tenure_is_contending(tenure))
         return;
     if (tenure->asking != HLI_ASKING_NOTHING || tenure->may_hold)
         hli_release_quietly(turn, tenure);
@@ -256,12 +249,6 @@ static void ask_is_ours(struct hli_turn *turn, struct hli_tenure *tenure)
     }
 }
 
-static void ask_note_problem(struct hli_name *name, const struct hli_answer *answer)
-{
-    name->problem = answer->code;
-    snprintf(name->problem_text, sizeof(name->problem_text), "%s", answer->text);
-}
-
 static void ask_is_refused(struct hli_turn *turn, const struct hli_answer *answer)
 {
     struct hli_name *name = turn->name;
@@ -297,7 +284,7 @@ static void ask_take_done(struct hli_turn *turn, struct hli_tenure *tenure,
                           const struct hli_answer *answer)
 {
     if (answer->verdict != HLI_REPLIED && answer->verdict != HLI_BOUNCED)
-        ask_note_problem(turn->name, answer);
+        hli_name_note_problem(turn->name, answer->code, answer->text);
     switch (answer->verdict) {
     case HLI_REPLIED:
         ask_take_read(turn, tenure, answer);
@@ -326,50 +313,6 @@ static void ask_take_done(struct hli_turn *turn, struct hli_tenure *tenure,
     }
 }
 
-/* The scripts raise a count to at least the one asked for, or lower it to at most that. */
-static void ask_note_count(struct hli_tenure *tenure, const struct hli_answer *answer)
-{
-    uint32_t *certain = tenure->asks_less ? &tenure->most_count : &tenure->least_count;
-    uint32_t *possible = tenure->asks_less ? &tenure->least_count : &tenure->most_count;
-    uint32_t asked = tenure->asked_count;
-
-    if (answer->verdict == HLI_BOUNCED || answer->verdict == HLI_UNSENT)
-        return;
-    if (tenure->asks_less ? *possible > asked : *possible < asked)
-        *possible = asked;
-    if (answer->verdict == HLI_REPLIED && (tenure->asks_less ? *certain > asked : *certain < asked))
-        *certain = asked;
-}
-
-/* A longer lease, or the count on display, was answered while the hold is live. */
-static void ask_deepen_done(struct hli_turn *turn, struct hli_tenure *tenure,
-                            enum hli_asking asking, const struct hli_answer *answer)
-{
-    int64_t status = 0;
-
-    ask_note_count(tenure, answer);
-    if (answer->verdict == HLI_REPLIED) {
-        hli_reply_integer_at(answer->reply, 0, &status);
-        if (status != 1) {
-            hli_loss_declare(turn, tenure, "gone");
-            return;
-        }
-        if (asking == HLI_ASKING_DEEPEN || tenure->hold.is_watched)
-            hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms);
-        turn->name->problem = 0;
-        if (asking == HLI_ASKING_DEEPEN)
-            hli_hold_deepened(turn, tenure);
-        hli_ask_deepen(turn, tenure);
-    } else if (answer->verdict == HLI_BOUNCED) {
-        hli_ask_deepen(turn, tenure);
-    } else if (tenure->deepener && answer->verdict == HLI_FAILED) {
-        hli_acquire_fail(turn, tenure->deepener, answer->code, answer->text);
-    } else if (tenure->deepener) {
-        ask_note_problem(turn->name, answer);
-        hli_turn_timer(turn, hli_after_ms(turn->now, ASK_RETRY_MS));
-    }
-}
-
 static void ask_done(struct hli_op *op, const struct hli_answer *answer)
 {
     struct hli_tenure *tenure = HLI_OF(op, struct hli_tenure, ask);
@@ -378,133 +321,12 @@ static void ask_done(struct hli_op *op, const struct hli_answer *answer)
     hli_turn_begin(&turn, tenure->name);
     enum hli_asking asking = tenure->asking;
     tenure->asking = HLI_ASKING_NOTHING;
-    if (ask_is_contending(tenure))
+    if (hli_tenure_is_contending(tenure))
         ask_take_done(&turn, tenure, answer);
     else if (tenure->state == HLI_TENURE_OWN)
-        ask_deepen_done(&turn, tenure, asking, answer);
+        hli_deepen_answered(&turn, tenure, asking, answer);
     else if (tenure->state == HLI_TENURE_DYING && asking == HLI_ASKING_TAKE)
         hli_release_after_take(&turn, tenure, answer);
     hli_turn_end(&turn);
     hli_tenure_unref(tenure); /* the op's */
-}
-
-/* A longer lease first, and then the count: a display, with one command in flight. */
-void hli_ask_deepen(struct hli_turn *turn, struct hli_tenure *tenure)
-{
-    const struct hli_hold *hold = &tenure->hold;
-    enum hli_asking asking = tenure->deepener ? HLI_ASKING_DEEPEN : HLI_ASKING_COUNT;
-    uint32_t count = hold->count + (tenure->deepener ? 1 : 0);
-    int64_t lease_ms = tenure->deepener ? tenure->deepener->lease_ms
-                       : hold->is_watched
-                           ? tenure->name->client->settings.watchdog_timeout_ms
-                           : hli_ms_left(turn->now, tenure->valid_until) + 1; /* extends nothing */
-
-    if (tenure->state != HLI_TENURE_OWN || tenure->asking != HLI_ASKING_NOTHING ||
-        (!tenure->deepener && tenure->least_count == count && tenure->most_count == count))
-        return;
-    bool asks_less = asking == HLI_ASKING_COUNT && tenure->most_count > count;
-    int rc = asks_less ? hli_command_release(tenure, &tenure->ask, count, lease_ms, 0)
-                       : hli_command_acquire(tenure, &tenure->ask, lease_ms, count);
-    if (rc < 0) {
-        hli_turn_timer(turn, hli_after_ms(turn->now, ASK_NO_MEMORY_MS));
-        return;
-    }
-    tenure->asked_count = count;
-    tenure->asks_less = asks_less;
-    tenure->asked_lease_ms = lease_ms;
-    ask_send(turn, tenure, asking);
-}
-
-/* After a message that told nothing new, whatever else may be a reason to ask has to wait a little,
- * an old timer too. */
-static void ask_go_unless_quiet(struct hli_turn *turn)
-{
-    if (ask_is_contending(turn->name->current) && turn->now < turn->name->quiet_until)
-        hli_turn_timer(turn, turn->name->quiet_until);
-    else
-        hli_ask_go(turn);
-}
-
-/* A release was published, or somebody pretends so. */
-void hli_ask_on_message(struct hli_name *name)
-{
-    struct hli_turn turn;
-
-    hli_turn_begin(&turn, name);
-    name->heard_at = turn.now;
-    if (ask_is_contending(name->current))
-        ask_go_unless_quiet(&turn);
-    hli_turn_end(&turn);
-}
-
-void hli_ask_on_confirmed(struct hli_name *name)
-{
-    struct hli_turn turn;
-
-    hli_turn_begin(&turn, name);
-    if (ask_is_contending(name->current))
-        hli_ask_go(&turn);
-    hli_turn_end(&turn);
-}
-
-static hli_ns ask_lingers_until(const struct hli_name *name)
-{
-    return hli_after_ms(hli_later(name->idle_since, name->answered_at), ASK_LINGER_MS);
-}
-
-/* The subscription has been idle for long enough. */
-static bool ask_stops_listening(const struct hli_turn *turn)
-{
-    const struct hli_name *name = turn->name;
-
-    return TAILQ_EMPTY(&name->waiters) && turn->now >= ask_lingers_until(name);
-}
-
-void hli_ask_on_timer(struct hli_name *name)
-{
-    struct hli_turn turn;
-
-    hli_turn_begin(&turn, name);
-    hli_release_retry(&turn, false);
-    if (name->current && name->current->state == HLI_TENURE_OWN)
-        hli_ask_deepen(&turn, name->current);
-    ask_go_unless_quiet(&turn);
-    bool drops = ask_stops_listening(&turn);
-    if (!drops && TAILQ_EMPTY(&name->waiters))
-        hli_turn_timer(&turn, ask_lingers_until(name));
-    hli_turn_end(&turn);
-    if (drops)
-        hli_channel_drop(&name->channel);
-}
-
-/* Releases go first, for a new tenure asks behind the old one's release; then whoever waits asks
- * again. */
-void hli_ask_on_link_up(struct hli_name *name)
-{
-    struct hli_turn turn;
-
-    hli_turn_begin(&turn, name);
-    hli_release_retry(&turn, true);
-    if (name->current && name->current->state == HLI_TENURE_OWN) {
-        struct hli_tenure *tenure = name->current;
-        tenure->renew_at = turn.now;
-        hli_turn_watch(&turn, tenure, turn.now);
-        hli_ask_deepen(&turn, tenure);
-    }
-    hli_ask_go(&turn);
-    hli_turn_end(&turn);
-}
-
-void hli_ask_on_link_failed(struct hli_name *name, const hl_error *err)
-{
-    struct hli_turn turn;
-
-    hli_turn_begin(&turn, name);
-    if (!TAILQ_EMPTY(&name->waiters)) {
-        name->problem = err->code;
-        snprintf(name->problem_text, sizeof(name->problem_text), "%s", err->text);
-        if (err->code == HL_EDENIED)
-            hli_ask_fail_all(&turn, err->code, err->text);
-    }
-    hli_turn_end(&turn);
 }

@@ -13,17 +13,12 @@ void hli_ask_go(struct hli_turn *turn);
  */
 void hli_ask_abandon(struct hli_turn *turn);
 
-/* Sends what differs from Redis: a nested call's longer lease, or the hold count. Name mutex. */
-void hli_ask_deepen(struct hli_turn *turn, struct hli_tenure *tenure);
-
 /* Ends all waits with this. Name mutex. */
 void hli_ask_fail_all(struct hli_turn *turn, int code, const char *text);
 
-/* On the loop thread. */
-void hli_ask_on_message(struct hli_name *name);
-void hli_ask_on_confirmed(struct hli_name *name);
-void hli_ask_on_timer(struct hli_name *name);
-void hli_ask_on_link_up(struct hli_name *name);
-void hli_ask_on_link_failed(struct hli_name *name, const hl_error *err);
+enum { HLI_NO_MEMORY_MS = 10 }; /* how long to pause after a request that could not be written */
+
+/* Sends the tenure's `ask`, which is formatted; ask.c sorts the answer. Name mutex. */
+void hli_ask_send(struct hli_turn *turn, struct hli_tenure *tenure, enum hli_asking asking);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "lease/ask.h"
+#include "lease/wake.h"
 #include "lease/call.h"
 #include "lease/watchdog.h"
 
@@ -131,7 +131,7 @@ void hli_client_tell(hl_client *client, hl_event_kind kind, const char *reason)
 static void client_name_up(struct hli_name *name, void *arg)
 {
     (void)arg;
-    hli_ask_on_link_up(name);
+    hli_wake_on_link_up(name);
 }
 
 void hli_client_link_up(hl_client *client)
@@ -157,7 +157,7 @@ static void client_name_failed(struct hli_name *name, void *arg)
 {
     const hl_error *err = arg;
 
-    hli_ask_on_link_failed(name, err);
+    hli_wake_on_link_failed(name, err);
 }
 
 void hli_client_link_failed(hl_client *client, const hl_error *err)

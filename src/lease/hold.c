@@ -4,8 +4,6 @@
 #include "lease/hold.h"
 
 #include "base/check.h"
-#include "lease/ask.h"
-#include "lease/loss.h"
 #include "lease/release.h"
 
 static hli_ns hold_after(hli_ns from, int64_t ms, hli_ns without)
@@ -57,59 +55,6 @@ bool hli_hold_accept(struct hli_turn *turn, struct hli_tenure *tenure)
     if (tenure->state == HLI_TENURE_OWN || tenure->state == HLI_TENURE_LOST)
         hli_release_quietly(turn, tenure);
     return false;
-}
-
-static bool hold_needs_longer(const struct hli_tenure *tenure, const struct hli_acquire *acquire,
-                              hli_ns now)
-{
-    const struct hli_hold *hold = &tenure->hold;
-
-    if (acquire->is_watched)
-        return !hold->is_watched;
-    return hli_lease_validity(now, acquire->lease_ms) > hli_hold_validity(tenure);
-}
-
-void hli_hold_deepen(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_acquire *acquire)
-{
-    hli_tenure_ref(tenure); /* the call's, until it is settled */
-    acquire->got = tenure;
-    if (tenure->state == HLI_TENURE_OWN && turn->now >= hli_hold_validity(tenure))
-        hli_loss_declare(turn, tenure, "expired");
-    if (tenure->state != HLI_TENURE_OWN) {
-        hli_acquire_fail(turn, acquire, HL_ELOST, "the outer hold ended before its release");
-    } else if (tenure->hold.count == UINT32_MAX || tenure->deepener) {
-        hli_acquire_fail(turn, acquire, HL_EINVAL,
-                         tenure->deepener ? "its owner has another call under way"
-                                          : "too many levels");
-    } else if (hold_needs_longer(tenure, acquire, turn->now)) {
-        tenure->deepener = acquire;
-        hli_ask_deepen(turn, tenure);
-    } else {
-        tenure->hold.count++;
-        hli_turn_finish(turn, &acquire->wait, HL_OK);
-        hli_ask_deepen(turn, tenure);
-    }
-}
-
-void hli_hold_deepened(struct hli_turn *turn, struct hli_tenure *tenure)
-{
-    struct hli_acquire *acquire = tenure->deepener;
-    struct hli_hold *hold = &tenure->hold;
-
-    if (!acquire || acquire->lease_ms > tenure->asked_lease_ms)
-        return; /* who asked went away meanwhile, and this answer is not for who came after */
-    tenure->deepener = NULL;
-    hold->count++;
-    if (acquire->is_watched) {
-        hold->is_watched = true;
-        hold->ends = HLI_NEVER;
-        tenure->renew_at = tenure->ask.sent_at + HLI_MS(acquire->lease_ms) / 3;
-    } else if (!hold->is_watched) {
-        hold->ends =
-            hli_later(hold->ends, hli_lease_validity(tenure->ask.sent_at, acquire->lease_ms));
-    }
-    hli_turn_watch(turn, tenure, hli_hold_due(tenure));
-    hli_turn_finish(turn, &acquire->wait, HL_OK);
 }
 
 void hli_hold_end(struct hli_tenure *tenure)

@@ -12,13 +12,6 @@ void hli_hold_begin(struct hli_turn *turn, struct hli_acquire *acquire, hli_ns s
 /* The owner has looked again. False: too late, and the tenure is let go. Name mutex. */
 bool hli_hold_accept(struct hli_turn *turn, struct hli_tenure *tenure);
 
-/* A nested call of the owner: done at once, or after an answer when the lease must become longer.
- * Name mutex. */
-void hli_hold_deepen(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_acquire *acquire);
-
-/* The answer to a nested call's longer lease is there. Name mutex. */
-void hli_hold_deepened(struct hli_turn *turn, struct hli_tenure *tenure);
-
 /* It no longer counts as held: for the counters, and for the owner. Name mutex. */
 void hli_hold_end(struct hli_tenure *tenure);
 

@@ -4,7 +4,7 @@
 #ifndef HLI_LEASE_LOSS_H
 #define HLI_LEASE_LOSS_H
 
-#include "lease/name.h"
+#include "lease/turn.h"
 
 /* OWN becomes LOST; its owner is told by an event, and by HL_ELOST. `reason` is a constant string.
  * Name mutex. */

@@ -3,10 +3,6 @@
 /*
  * A name: everything that this process knows and does about one lock. However many threads wait for
  * it, there is one tenure that asks Redis for it, one subscription, and one request under way.
- *
- * A turn is one visit to a name: it is entered with the mutex, decides, and collects what is to be
- * done; hli_turn_end() lets go of the mutex and does it. So no mutex is held across a write, a
- * wake-up or another mutex.
  */
 #ifndef HLI_LEASE_NAME_H
 #define HLI_LEASE_NAME_H
@@ -57,44 +53,21 @@ struct hli_name {
     char bytes[]; /* the name, NUL, the channel's name, NUL */
 };
 
-struct hli_turn {
-    struct hli_name *name;
-    hli_ns now;
-    struct hli_ops send;
-    struct hli_waits finished;
-    struct hli_tenure *watch,
-        *unwatch; /* tell the watchdog of this one, or take that one from it */
-    hli_ns watch_at;
-    hli_ns timer_at; /* HLI_NEVER: leave it as it is */
-    bool wants_channel;
-    bool distrusts;     /* the server answered READONLY */
-    bool is_last_dying; /* a close may be waiting for it */
-    struct hli_notice *notice[2];
-    struct hli_tenures gone; /* references to be dropped */
-};
-
 /* Finds or makes the name; the caller owns the reference. Errors: HL_ENOMEM. */
 int hli_name_get(hl_client *client, const void *bytes, size_t length, struct hli_name **ret_name);
 void hli_name_ref(struct hli_name *name);
 void hli_name_unref(struct hli_name *name);
+
+/* Subscribes to its channel, from now until hli_channel_drop(). Loop thread. */
+void hli_name_want_channel(struct hli_name *name);
 
 /* 1 to 512 bytes, whose braces do not put key and channel in different slots: Redisson writes
  * channel:{name}, or channel:name when the name has a brace of its own, and cluster hashes what
  * stands between the first { and the next }. */
 bool hli_name_is_valid(const void *bytes, size_t length);
 
-void hli_turn_begin(struct hli_turn *turn, struct hli_name *name);
-void hli_turn_end(struct hli_turn *turn);
-
-/* With the turn's mutex: what is to be done at its end. */
-void hli_turn_send(struct hli_turn *turn, struct hli_tenure *tenure,
-                   struct hli_op *op); /* takes a reference for the op */
-void hli_turn_finish(struct hli_turn *turn, struct hli_wait *wait, int code);
-void hli_turn_watch(struct hli_turn *turn, struct hli_tenure *tenure, hli_ns at);
-void hli_turn_unwatch(struct hli_turn *turn, struct hli_tenure *tenure);
-void hli_turn_timer(struct hli_turn *turn, hli_ns at);
-void hli_turn_notice(struct hli_turn *turn, struct hli_notice *notice);
-void hli_turn_unref(struct hli_turn *turn, struct hli_tenure *tenure);
+/* Why there is no answer that a waiter can use; told to those whose time is over. Name mutex. */
+void hli_name_note_problem(struct hli_name *name, int code, const char *text);
 
 /* The tenure in which this owner has a hold, live or lost; borrowed, NULL when there is none. Name
  * mutex. */

@@ -4,7 +4,7 @@
 #ifndef HLI_LEASE_NOTICE_H
 #define HLI_LEASE_NOTICE_H
 
-#include "lease/name.h"
+#include "lease/turn.h"
 
 /* Once, for a new tenure. */
 void hli_notice_init(struct hli_tenure *tenure);

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "lease/ask.h"
+#include "lease/deepen.h"
 #include "lease/command.h"
 #include "lease/hold.h"
 #include "lease/loss.h"
@@ -142,7 +143,7 @@ static void release_level(struct hli_turn *turn, struct hli_tenure *tenure, stru
 {
     tenure->hold.count--;
     hli_turn_finish(turn, wait, HL_OK);
-    hli_ask_deepen(turn, tenure);
+    hli_deepen_go(turn, tenure);
 }
 
 /* A lost hold: the caller is told so for each of its levels, and with the last one the release goes

@@ -4,7 +4,7 @@
 #ifndef HLI_LEASE_RELEASE_H
 #define HLI_LEASE_RELEASE_H
 
-#include "lease/name.h"
+#include "lease/turn.h"
 
 /* A call of release that waits for its answer, for one request timeout at most. */
 struct hli_released {

@@ -4,11 +4,10 @@
 #include "lease/renewal.h"
 
 #include "base/check.h"
-#include "lease/ask.h"
+#include "lease/deepen.h"
 #include "lease/hold.h"
 #include "lease/loss.h"
 #include "lease/notice.h"
-#include "lease/watchdog.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -109,16 +108,20 @@ static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal *r
     hli_histogram_add(&turn->name->client->counters.renewal_lag, turn->now - item->due);
 }
 
-/* Again at once, and then every request timeout, until the validity ends: one failed renewal is no
- * loss. One that bounced did not run, and is behind the script's loading now: at once, always. */
+/* Again at once, and then every request timeout (or more often, if the lease is short), until the
+ * validity ends: one failed renewal is no loss. One that bounced did not run, and is behind the
+ * script's loading now: at once, always. */
 static void renewal_failed(struct hli_turn *turn, struct hli_tenure *tenure, bool has_bounced)
 {
+    const struct hli_settings *settings = &turn->name->client->settings;
     bool pauses = !has_bounced && tenure->renew_failures > 0;
+    int64_t pause_ms = settings->watchdog_timeout_ms / 12;
 
     if (!has_bounced)
         tenure->renew_failures++;
-    tenure->renew_at =
-        hli_after_ms(turn->now, pauses ? turn->name->client->settings.request_timeout_ms : 0);
+    if (pause_ms > settings->request_timeout_ms)
+        pause_ms = settings->request_timeout_ms;
+    tenure->renew_at = hli_after_ms(turn->now, pauses ? pause_ms : 0);
 }
 
 /* `count` is what stands in Redis, -1 for gone. What is no longer held, or over by the clock, does
@@ -142,7 +145,7 @@ static void renewal_apply(const struct hli_renewal *renewal, const struct hli_re
     if (tenure->state == HLI_TENURE_OWN) {
         if (count && *count > 0)
             tenure->least_count = tenure->most_count = (uint32_t)*count;
-        hli_ask_deepen(&turn, tenure);
+        hli_deepen_go(&turn, tenure);
         hli_turn_watch(&turn, tenure, hli_hold_due(tenure));
     }
     hli_turn_end(&turn);

@@ -122,6 +122,12 @@ void hli_tenure_unref(struct hli_tenure *tenure);
 void hli_tenure_move(struct hli_tenure *tenure, enum hli_tenure_state state);
 const char *hli_tenure_state_name(enum hli_tenure_state state);
 
+/* Does it still ask? NULL does not. */
+static inline bool hli_tenure_is_contending(const struct hli_tenure *tenure)
+{
+    return tenure && (tenure->state == HLI_TENURE_ASK || tenure->state == HLI_TENURE_WAIT);
+}
+
 /* "<uuid>:<number>" */
 const char *hli_tenure_field(const struct hli_tenure *tenure, char text[HLI_FIELD_SIZE]);
 

@@ -3,7 +3,6 @@
 /* Inspect and force-release: one request, one answer, blocking or async. */
 #include "base/check.h"
 #include "base/error.h"
-#include "lease/ask.h"
 #include "lease/call.h"
 #include "sync/lock.h"
 

@@ -1,0 +1,103 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Waking: what comes from outside and makes a name ask again, or let go of its subscription. */
+#include "lease/wake.h"
+
+#include "lease/ask.h"
+#include "lease/deepen.h"
+#include "lease/release.h"
+
+enum { WAKE_LINGER_MS = 5000 }; /* how long a subscription outlives its last waiter */
+
+/* After a message that told nothing new, whatever else may be a reason to ask has to wait a little,
+ * an old timer too. */
+static void wake_unless_quiet(struct hli_turn *turn)
+{
+    if (hli_tenure_is_contending(turn->name->current) && turn->now < turn->name->quiet_until)
+        hli_turn_timer(turn, turn->name->quiet_until);
+    else
+        hli_ask_go(turn);
+}
+
+/* A release was published, or somebody pretends so. */
+void hli_wake_on_message(struct hli_name *name)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, name);
+    name->heard_at = turn.now;
+    if (hli_tenure_is_contending(name->current))
+        wake_unless_quiet(&turn);
+    hli_turn_end(&turn);
+}
+
+void hli_wake_on_confirmed(struct hli_name *name)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, name);
+    if (hli_tenure_is_contending(name->current))
+        hli_ask_go(&turn);
+    hli_turn_end(&turn);
+}
+
+static hli_ns wake_lingers_until(const struct hli_name *name)
+{
+    return hli_after_ms(hli_later(name->idle_since, name->answered_at), WAKE_LINGER_MS);
+}
+
+/* The subscription has been idle for long enough. */
+static bool wake_stops_listening(const struct hli_turn *turn)
+{
+    const struct hli_name *name = turn->name;
+
+    return TAILQ_EMPTY(&name->waiters) && turn->now >= wake_lingers_until(name);
+}
+
+void hli_wake_on_timer(struct hli_name *name)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, name);
+    hli_release_retry(&turn, false);
+    if (name->current && name->current->state == HLI_TENURE_OWN)
+        hli_deepen_go(&turn, name->current);
+    wake_unless_quiet(&turn);
+    bool drops = wake_stops_listening(&turn);
+    if (!drops && TAILQ_EMPTY(&name->waiters))
+        hli_turn_timer(&turn, wake_lingers_until(name));
+    hli_turn_end(&turn);
+    if (drops)
+        hli_channel_drop(&name->channel);
+}
+
+/* Releases go first, for a new tenure asks behind the old one's release; then whoever waits asks
+ * again. */
+void hli_wake_on_link_up(struct hli_name *name)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, name);
+    hli_release_retry(&turn, true);
+    if (name->current && name->current->state == HLI_TENURE_OWN) {
+        struct hli_tenure *tenure = name->current;
+        tenure->renew_at = turn.now;
+        hli_turn_watch(&turn, tenure, turn.now);
+        hli_deepen_go(&turn, tenure);
+    }
+    hli_ask_go(&turn);
+    hli_turn_end(&turn);
+}
+
+void hli_wake_on_link_failed(struct hli_name *name, const hl_error *err)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, name);
+    if (!TAILQ_EMPTY(&name->waiters)) {
+        hli_name_note_problem(name, err->code, err->text);
+        if (err->code == HL_EDENIED)
+            hli_ask_fail_all(&turn, err->code, err->text);
+    }
+    hli_turn_end(&turn);
+}
