@@ -36,8 +36,7 @@ static void clients_after_fork_in_child(void)
 
     atomic_fetch_add(&hli_generation, 1);
     hli_bell_forget_all();
-    TAILQ_FOREACH(client, &clients, clients_link)
-    {
+    TAILQ_FOREACH (client, &clients, clients_link) {
         hli_link_abandon(client->link);
         hli_loop_abandon(client->loop);
         hli_callbacks_abandon(&client->callbacks);
@@ -52,8 +51,8 @@ static void clients_on_thread_exit(void)
     hl_client *client;
 
     pthread_mutex_lock(&clients_mutex);
-    TAILQ_FOREACH(client, &clients, clients_link)
-    hli_watchdog_review(client->watchdog);
+    TAILQ_FOREACH (client, &clients, clients_link)
+        hli_watchdog_review(client->watchdog);
     pthread_mutex_unlock(&clients_mutex);
 }
 

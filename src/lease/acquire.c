@@ -228,9 +228,9 @@ static bool acquire_waits_already(const struct hli_name *name, const struct hl_o
 {
     const struct hli_acquire *other;
 
-    TAILQ_FOREACH(other, &name->waiters, link)
-    if (other->owner == owner)
-        return true;
+    TAILQ_FOREACH (other, &name->waiters, link)
+        if (other->owner == owner)
+            return true;
     return false;
 }
 

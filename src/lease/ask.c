@@ -117,9 +117,9 @@ static void ask_look_for_ghost(struct hli_turn *turn)
     snprintf(field, sizeof(field), "%s:%" PRIu64, name->client->id, number);
     if (strcmp(field, name->busy.owner) != 0 || (name->current && name->current->number == number))
         return;
-    TAILQ_FOREACH(tenure, &name->past, link)
-    if (tenure->number == number)
-        return;
+    TAILQ_FOREACH (tenure, &name->past, link)
+        if (tenure->number == number)
+            return;
     hli_release_ghost(turn, number);
 }
 

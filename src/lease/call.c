@@ -206,8 +206,8 @@ void hli_calls_retry(hl_client *client)
     struct hli_call *call;
 
     pthread_mutex_lock(&client->calls_mutex);
-    TAILQ_FOREACH(call, &client->calls, link)
-    count++;
+    TAILQ_FOREACH (call, &client->calls, link)
+        count++;
     pthread_mutex_unlock(&client->calls_mutex);
     for (; count > 0 && (call = calls_take(client)); count--) {
         if (atomic_load(&client->is_closed))

@@ -6,8 +6,8 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "lease/wake.h"
 #include "lease/call.h"
+#include "lease/wake.h"
 #include "lease/watchdog.h"
 
 #include <stdarg.h>

@@ -186,9 +186,9 @@ struct hli_tenure *hli_name_hold_of(const struct hli_name *name, const struct hl
 
     if (tenure && tenure->hold.owner == owner)
         return tenure;
-    TAILQ_FOREACH(tenure, &name->past, link)
-    if (tenure->state == HLI_TENURE_LOST && tenure->hold.owner == owner)
-        return tenure;
+    TAILQ_FOREACH (tenure, &name->past, link)
+        if (tenure->state == HLI_TENURE_LOST && tenure->hold.owner == owner)
+            return tenure;
     return NULL;
 }
 

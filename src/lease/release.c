@@ -10,8 +10,8 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "lease/ask.h"
-#include "lease/deepen.h"
 #include "lease/command.h"
+#include "lease/deepen.h"
 #include "lease/hold.h"
 #include "lease/loss.h"
 
@@ -39,9 +39,9 @@ bool hli_release_is_pending(const struct hli_name *name)
 {
     const struct hli_tenure *tenure;
 
-    TAILQ_FOREACH(tenure, &name->past, link)
-    if (tenure->is_releasing)
-        return true;
+    TAILQ_FOREACH (tenure, &name->past, link)
+        if (tenure->is_releasing)
+            return true;
     return false;
 }
 
@@ -201,9 +201,9 @@ static void release_leave(struct hli_turn *turn, struct hli_wait *wait)
     const struct hli_released *released = HLI_OF(wait, struct hli_released, wait);
     struct hli_tenure *tenure;
 
-    TAILQ_FOREACH(tenure, &turn->name->past, link)
-    if (tenure->releaser == wait)
-        break;
+    TAILQ_FOREACH (tenure, &turn->name->past, link)
+        if (tenure->releaser == wait)
+            break;
     if (tenure)
         release_tell(turn, tenure, HL_EUNKNOWN,
                      released->problem[0] ? released->problem : "no answer in time");

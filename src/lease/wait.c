@@ -111,8 +111,7 @@ void hli_waits_look(hl_client *client)
     struct hli_wait *wait;
 
     pthread_mutex_lock(&client->waits_mutex);
-    TAILQ_FOREACH(wait, &client->waits, cancel_link)
-    {
+    TAILQ_FOREACH (wait, &client->waits, cancel_link) {
         if (!hli_wait_is_cancelled(wait))
             continue;
         if (!wait->finished)

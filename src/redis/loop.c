@@ -122,8 +122,8 @@ static void loop_on_wake(evutil_socket_t fd, short what, void *arg)
 
     (void)what;
     eventfd_read(fd, &count);
-    atomic_store(&loop->woken,
-                 false); /* before the queue is looked at: a later post writes again */
+    /* Before the queue is looked at: a later post writes again. */
+    atomic_store(&loop->woken, false);
     if (hli_bell_was_rung(loop->bell))
         loop->on_bell(loop->arg);
     loop_run_tasks(loop);

@@ -63,8 +63,8 @@ static bool has_two_calls(void *arg)
     const struct hli_call *call;
     int count = 0;
     pthread_mutex_lock(&client->calls_mutex);
-    TAILQ_FOREACH(call, &client->calls, link)
-    count++;
+    TAILQ_FOREACH (call, &client->calls, link)
+        count++;
     pthread_mutex_unlock(&client->calls_mutex);
     return count == 2;
 }
