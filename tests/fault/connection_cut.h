@@ -23,7 +23,8 @@ typedef void cut_scenario(struct cut *cut);
 static inline void cut_start(struct cut *cut)
 {
     hl_client_options options = connection_options();
-    options.watchdog_timeout_ms = slow_ms(300); /* renewed at once after a break, then at a third */
+    options.request_timeout_ms = slow_ms(1000); /* a cut is noticed at once */
+    options.watchdog_timeout_ms = slow_ms(600); /* renewed at a third of it */
     cut->c = connection_start(NULL);
     cut->client = connection_open(proxy_url(cut->c.proxy), &options);
     cut->other = connection_open(redis_server_url(cut->c.server), &options);
@@ -83,7 +84,11 @@ static inline void cut_renewed(struct cut *cut)
 {
     uint64_t renewals = connection_count(cut->client, connection_renewals);
     expect_code(hl_lock_acquire_for(cut->lock, slow_ms(2000), err), HL_OK);
-    check(connection_wait_for(cut->client, connection_renewals, renewals + 2, 3000));
+    check_msg(connection_wait_for(cut->client, connection_renewals, renewals + 1, 3000),
+              "not renewed: %lld ms left, %llu lost, %llu reconnects",
+              (long long)hl_lock_validity_ms(cut->lock, NULL),
+              (unsigned long long)connection_count(cut->client, connection_losses),
+              (unsigned long long)connection_count(cut->client, connection_reconnects));
     check(hl_lock_is_held(cut->lock, NULL));
     check(connection_key_is_of(cut->c.server, "cut", cut->client));
     expect_code(hl_lock_release(cut->lock, err), HL_OK);

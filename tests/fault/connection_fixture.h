@@ -143,6 +143,11 @@ static inline uint64_t connection_renewals(const hl_stats *stats)
     return stats->renewals;
 }
 
+static inline uint64_t connection_losses(const hl_stats *stats)
+{
+    return stats->losses;
+}
+
 static inline uint64_t connection_count(hl_client *client, uint64_t (*read)(const hl_stats *))
 {
     hl_stats stats = {.size = sizeof stats};

@@ -8,8 +8,12 @@
 #ifndef HL_TEST_NETWORK_KIT_H
 #define HL_TEST_NETWORK_KIT_H
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 
 #include "connection_fixture.h"
 #include "support/listener.h"
@@ -43,6 +47,23 @@ static inline void network_leave(void)
     check(network_run("ip link set lo up"));
 }
 
+/* A cable that was just plugged in may lose the first packets. */
+static inline bool network_reaches(int port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct pollfd poller = {.fd = fd, .events = POLLOUT};
+    int problem = -1;
+    socklen_t size = sizeof problem;
+    inet_pton(AF_INET, "10.77.0.2", &address.sin_addr);
+    (void)connect(fd, (struct sockaddr *)&address, sizeof address);
+    poll(&poller, 1, 200);
+    if (poller.revents & POLLOUT)
+        getsockopt(fd, SOL_SOCKET, SO_ERROR, &problem, &size);
+    close(fd);
+    return problem == 0;
+}
+
 static inline void network_start(struct network *network)
 {
     char config[128];
@@ -61,6 +82,9 @@ static inline void network_start(struct network *network)
     check(network_run("nsenter -t %d -n sh -c 'ip addr add 10.77.0.2/24 dev there &&"
                       " ip link set there up'",
                       pid));
+    struct deadline deadline = deadline_in(10000);
+    while (!network_reaches(port))
+        check(!deadline_is_over(deadline));
 }
 
 static inline void network_stop(struct network *network)
