@@ -66,7 +66,7 @@ void hli_ask_go(struct hli_turn *turn)
         return;
     struct hli_acquire *head = ask_begin_tenure(turn);
     struct hli_tenure *tenure = name->current;
-    if (!head || tenure->asking != HLI_ASKING_NOTHING)
+    if (!head || !tenure || tenure->asking != HLI_ASKING_NOTHING)
         return;
     if (hli_command_acquire(tenure, &tenure->ask, head->lease_ms, 1) < 0) {
         hli_turn_timer(turn, hli_after_ms(turn->now, HLI_NO_MEMORY_MS));

@@ -99,20 +99,32 @@ void hli_callbacks_post(struct hli_callbacks *callbacks, struct hli_callback *ca
         eventfd_write(callbacks->fd, 1);
 }
 
+STAILQ_HEAD(callbacks_batch, hli_callback);
+
+static void callbacks_take_all(struct hli_callbacks *callbacks, struct callbacks_batch *batch)
+{
+    struct hli_callback *callback;
+
+    pthread_mutex_lock(&callbacks->mutex);
+    while ((callback = STAILQ_FIRST(&callbacks->queue))) {
+        STAILQ_REMOVE_HEAD(&callbacks->queue, link);
+        STAILQ_INSERT_TAIL(batch, callback, link);
+    }
+    pthread_mutex_unlock(&callbacks->mutex);
+}
+
 /* Only what is queued when it begins: a callback that posts another does not keep the caller here
  * for ever. */
 int hli_callbacks_dispatch(struct hli_callbacks *callbacks)
 {
-    STAILQ_HEAD(, hli_callback) batch = STAILQ_HEAD_INITIALIZER(batch);
+    struct callbacks_batch batch = STAILQ_HEAD_INITIALIZER(batch);
     struct hli_callback *callback;
     eventfd_t count;
     int ran = 0;
 
     if (callbacks->by_dispatch)
         eventfd_read(callbacks->fd, &count);
-    pthread_mutex_lock(&callbacks->mutex);
-    STAILQ_CONCAT(&batch, &callbacks->queue);
-    pthread_mutex_unlock(&callbacks->mutex);
+    callbacks_take_all(callbacks, &batch);
     while ((callback = STAILQ_FIRST(&batch))) {
         STAILQ_REMOVE_HEAD(&batch, link);
         callbacks_run(callbacks, callback);

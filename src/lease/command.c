@@ -23,7 +23,7 @@ int hli_command_acquire(struct hli_tenure *tenure, struct hli_op *op, int64_t le
     const struct hli_bytes args[] = {hli_bytes_of(hli_tenure_field(tenure, field)),
                                      command_number(lease, lease_ms), command_number(want, count)};
 
-    return hli_op_script(op, HLI_SCRIPT_LOCK_ACQUIRE, &key, 1, args, 3);
+    return hli_op_script(op, HLI_SCRIPT_LOCK_ACQUIRE, &(struct hli_script_words){&key, 1, args, 3});
 }
 
 int hli_command_release(struct hli_tenure *tenure, struct hli_op *op, uint32_t count,
@@ -38,5 +38,5 @@ int hli_command_release(struct hli_tenure *tenure, struct hli_op *op, uint32_t c
                                      tenure->name->channel.name,
                                      hli_bytes_of("PUBLISH")};
 
-    return hli_op_script(op, HLI_SCRIPT_LOCK_RELEASE, &key, 1, args, 6);
+    return hli_op_script(op, HLI_SCRIPT_LOCK_RELEASE, &(struct hli_script_words){&key, 1, args, 6});
 }

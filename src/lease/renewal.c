@@ -72,8 +72,8 @@ static int renewal_format(struct hli_renewal *renewal)
     args[0] = hli_bytes_of(lease);
     for (size_t i = 0; i < renewal->count; i++)
         renewal_write_item(&renewal->item[i], field[i], &keys[i], &args[1 + i]);
-    return hli_op_script(&renewal->op, HLI_SCRIPT_LOCK_RENEW, keys, renewal->count, args,
-                         1 + renewal->count);
+    const struct hli_script_words said = {keys, renewal->count, args, 1 + renewal->count};
+    return hli_op_script(&renewal->op, HLI_SCRIPT_LOCK_RENEW, &said);
 }
 
 /* On the loop thread. */

@@ -337,7 +337,10 @@ void hli_conn_close(struct hli_conn *conn, const hl_error *err)
     bool was_open = conn->is_open;
     conn->is_open = conn->is_ready = false;
     conn->is_watched = false;
-    TAILQ_CONCAT(&orphans, &conn->in_flight, link);
+    while ((op = TAILQ_FIRST(&conn->in_flight))) {
+        TAILQ_REMOVE(&conn->in_flight, op, link);
+        TAILQ_INSERT_TAIL(&orphans, op, link);
+    }
     int fd = atomic_exchange(&conn->fd, -1);
     pthread_mutex_unlock(&conn->mutex);
     if (!was_open)

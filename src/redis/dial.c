@@ -181,8 +181,11 @@ static int dial_resolve(struct hli_dial *dial)
         dial_next_address(dial);
         return 0;
     }
-    return hli_lookup_start(dial->loop, dial->url->host, port, dial_on_resolved, dial,
-                            &dial->lookup);
+    dial->lookup = hli_lookup_new(dial->loop, dial_on_resolved, dial);
+    if (!dial->lookup)
+        return HL_ENOMEM;
+    hli_lookup_start(dial->lookup, dial->url->host, port);
+    return 0;
 }
 
 static int dial_unix(struct hli_dial *dial)

@@ -69,28 +69,31 @@ static int lookup_prepare(struct hli_lookup *lookup)
     return 0;
 }
 
-int hli_lookup_start(struct hli_loop *loop, const char *host, const char *port, hli_lookup_cb done,
-                     void *arg, struct hli_lookup **ret_lookup)
+struct hli_lookup *hli_lookup_new(struct hli_loop *loop, hli_lookup_cb done, void *arg)
+{
+    struct hli_lookup *lookup = calloc(1, sizeof(*lookup));
+
+    if (!lookup)
+        return NULL;
+    *lookup = (struct hli_lookup){.base = hli_loop_base(loop), .done = done, .arg = arg};
+    if (lookup_prepare(lookup) < 0) {
+        free(lookup);
+        return NULL;
+    }
+    return lookup;
+}
+
+void hli_lookup_start(struct hli_lookup *lookup, const char *host, const char *port)
 {
     const struct evutil_addrinfo hints = {.ai_flags = EVUTIL_AI_NUMERICSERV,
                                           .ai_family = AF_UNSPEC,
                                           .ai_socktype = SOCK_STREAM,
                                           .ai_protocol = IPPROTO_TCP};
-    struct hli_lookup *lookup = calloc(1, sizeof(*lookup));
-
-    if (!lookup)
-        return HL_ENOMEM;
-    *lookup = (struct hli_lookup){.base = hli_loop_base(loop), .done = done, .arg = arg};
-    if (lookup_prepare(lookup) < 0) {
-        free(lookup);
-        return HL_ENOMEM;
-    }
-    *ret_lookup = lookup;
     struct evdns_getaddrinfo_request *request =
         evdns_getaddrinfo(lookup->dns, host, port, &hints, lookup_answered, lookup);
+
     if (request)
         lookup->request = request; /* else it was answered inside, and `lookup` is still there */
-    return 0;
 }
 
 bool hli_lookup_is_over(const struct hli_lookup *lookup)

@@ -20,9 +20,9 @@ struct hli_lookup;
  * from inside hli_lookup_start. */
 typedef void (*hli_lookup_cb)(int problem, struct evutil_addrinfo *addresses, void *arg);
 
-/* Loop thread. *ret_lookup is set before anything is called back. Errors: HL_ENOMEM. */
-int hli_lookup_start(struct hli_loop *loop, const char *host, const char *port, hli_lookup_cb done,
-                     void *arg, struct hli_lookup **ret_lookup);
+/* Loop thread. Errors: NULL when memory is out. */
+struct hli_lookup *hli_lookup_new(struct hli_loop *loop, hli_lookup_cb done, void *arg);
+void hli_lookup_start(struct hli_lookup *lookup, const char *host, const char *port);
 
 bool hli_lookup_is_over(const struct hli_lookup *lookup); /* it was called back */
 

@@ -63,20 +63,19 @@ static int op_script_words(struct hli_op *op, struct hli_bytes *words, size_t co
     return rc;
 }
 
-int hli_op_script(struct hli_op *op, hli_script_id script, const struct hli_bytes *keys,
-                  size_t key_count, const struct hli_bytes *args, size_t arg_count)
+int hli_op_script(struct hli_op *op, hli_script_id script, const struct hli_script_words *said)
 {
     struct hli_bytes on_stack[OP_WORDS_ON_STACK], *words = on_stack;
-    size_t count = 3 + key_count + arg_count;
+    size_t count = 3 + said->key_count + said->arg_count;
     char numkeys[24];
 
     if (count > OP_WORDS_ON_STACK && !(words = calloc(count, sizeof(*words))))
         return HL_ENOMEM;
-    snprintf(numkeys, sizeof(numkeys), "%zu", key_count);
+    snprintf(numkeys, sizeof(numkeys), "%zu", said->key_count);
     words[2] = hli_bytes_of(numkeys);
-    memcpy(words + 3, keys, key_count * sizeof(*keys));
-    if (arg_count > 0)
-        memcpy(words + 3 + key_count, args, arg_count * sizeof(*args));
+    memcpy(words + 3, said->keys, said->key_count * sizeof(*words));
+    if (said->arg_count > 0)
+        memcpy(words + 3 + said->key_count, said->args, said->arg_count * sizeof(*words));
     int rc = op_script_words(op, words, count, script);
     if (words != on_stack)
         free(words);

@@ -34,13 +34,19 @@ struct hli_bytes {
     size_t length;
 };
 
+struct hli_script_words {
+    const struct hli_bytes *keys;
+    size_t key_count;
+    const struct hli_bytes *args;
+    size_t arg_count;
+};
+
 struct hli_bytes hli_bytes_of(const char *text);
 
 /* Formats a plain command, or a script's call, in place of what the op held before. Errors:
  * HL_ENOMEM, and it holds what it held. */
 int hli_op_command(struct hli_op *op, const struct hli_bytes *words, size_t count);
-int hli_op_script(struct hli_op *op, hli_script_id script, const struct hli_bytes *keys,
-                  size_t key_count, const struct hli_bytes *args, size_t arg_count);
+int hli_op_script(struct hli_op *op, hli_script_id script, const struct hli_script_words *said);
 
 void hli_op_deinit(struct hli_op *op);
 

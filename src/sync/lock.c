@@ -56,6 +56,7 @@ static int lock_join_name(hl_client *client, const void *name, size_t length, ch
 
     if (length > HLI_NAME_LIMIT || before + length > HLI_NAME_LIMIT)
         return HL_EINVAL;
+    /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): bytes and a length */
     memcpy(ret_bytes, prefix, before);
     memcpy(ret_bytes + before, name, length);
     *ret_length = before + length;

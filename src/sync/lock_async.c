@@ -36,6 +36,7 @@ static void request_init(struct lock_request *request, void (*run)(struct hli_ca
 
 static void request_tell(struct lock_request *request, int code)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not count references */
     request->done(code, code < 0 ? &request->err : NULL, request->arg);
 }
 
@@ -117,6 +118,7 @@ static int acquire_request_start(hl_lock *lock, const hl_acquire_options *option
     hli_ref_take(&request->request.ref); /* this call's: it may be over before the timer is set */
     hli_acquire_start(&request->acquire);
     acquire_request_look_after(request);
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not count references */
     acquire_request_unref(request);
     return 0;
 }
@@ -166,6 +168,7 @@ static void release_request_run(struct hli_callback *callback)
     hli_released_count(&request->released);
     if (hli_wait_end(&request->released.wait))
         release_request_unref(request); /* the timer's */
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not count references */
     request_tell(&request->request, request->released.wait.code);
     release_request_unref(request); /* the completion's */
 }
@@ -185,12 +188,13 @@ static int release_request_start(hl_lock *lock, hl_owner *owner, hl_done_cb done
     hli_released_init(&request->released, lock->name, &request->request.err);
     request->released.wait.finished = release_request_finished;
     request->released.wait.looked = release_request_looked;
-    hli_ref_take(
-        &request->request.ref); /* the timer's; it is set first, for the call may be over at once */
-    hli_ref_take(&request->request.ref); /* this call's */
+    /* The timer's, and this call's: the release may be over at once. */
+    hli_ref_take(&request->request.ref);
+    hli_ref_take(&request->request.ref);
     hli_release_start(lock->name, owner, &request->released.wait);
     if (!hli_wait_look_after(&request->released.wait))
         release_request_unref(request);
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not count references */
     release_request_unref(request);
     return 0;
 }

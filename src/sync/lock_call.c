@@ -67,8 +67,10 @@ static int lock_call_format(struct lock_call *call, hli_script_id script)
     const struct hli_bytes key = {name->bytes, name->length};
     const struct hli_bytes args[] = {name->channel.name, hli_bytes_of("PUBLISH")};
 
-    return hli_op_script(&call->call.op, script, &key, 1, args,
-                         script == HLI_SCRIPT_LOCK_FORCE_RELEASE ? 2 : 0);
+    const struct hli_script_words said = {&key, 1, args,
+                                          script == HLI_SCRIPT_LOCK_FORCE_RELEASE ? 2 : 0};
+
+    return hli_op_script(&call->call.op, script, &said);
 }
 
 /* A repeated inspect is harmless; a repeated force-release could hit the next holder. */
