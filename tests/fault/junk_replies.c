@@ -212,7 +212,11 @@ static void giant_client(struct process *self, void *arg)
     long before = memory_peak_kb();
     expect_code(hl_lock_try_acquire(lock, err), HL_EPROTO);
     long growth = memory_peak_kb() - before;
+#ifdef __SANITIZE_ADDRESS__
+    (void)growth; /* its quarantine keeps what was freed */
+#else
     check_msg(growth < 4 * 1024, "%ld KiB more", growth);
+#endif
     hl_lock_free(lock);
     check_int(hl_client_close(client), HL_OK);
 }
