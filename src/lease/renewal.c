@@ -109,25 +109,23 @@ static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal *r
 }
 
 /* Again at once, and then every request timeout (or more often, if the lease is short), until the
- * validity ends: one failed renewal is no loss. One that bounced did not run, and is behind the
- * script's loading now: at once, always. */
-static void renewal_failed(struct hli_turn *turn, struct hli_tenure *tenure, bool has_bounced)
+ * validity ends: one failed renewal is no loss. */
+static void renewal_failed(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     const struct hli_settings *settings = &turn->name->client->settings;
-    bool pauses = !has_bounced && tenure->renew_failures > 0;
+    bool is_first = tenure->renew_failures == 0;
     int64_t pause_ms = settings->watchdog_timeout_ms / 12;
 
-    if (!has_bounced)
-        tenure->renew_failures++;
     if (pause_ms > settings->request_timeout_ms)
         pause_ms = settings->request_timeout_ms;
-    tenure->renew_at = hli_after_ms(turn->now, pauses ? pause_ms : 0);
+    tenure->renew_failures++;
+    tenure->renew_at = hli_after_ms(turn->now, is_first ? 0 : pause_ms);
 }
 
 /* `count` is what stands in Redis, -1 for gone. What is no longer held, or over by the clock, does
  * not come back. */
 static void renewal_apply(const struct hli_renewal *renewal, const struct hli_renewal_item *item,
-                          const int64_t *count, bool has_bounced)
+                          const int64_t *count)
 {
     struct hli_tenure *tenure = item->tenure;
     struct hli_turn turn;
@@ -136,7 +134,7 @@ static void renewal_apply(const struct hli_renewal *renewal, const struct hli_re
     tenure->is_renewing = false;
     if (tenure->state == HLI_TENURE_OWN && turn.now < hli_hold_validity(tenure)) {
         if (!count)
-            renewal_failed(&turn, tenure, has_bounced);
+            renewal_failed(&turn, tenure);
         else if (*count < 0)
             hli_loss_declare(&turn, tenure, "gone");
         else
@@ -162,7 +160,7 @@ static void renewal_apply_reply(struct hli_renewal *renewal, const struct hli_re
         if (hli_reply_integer_at(reply, next, &position) && position == (int64_t)i + 1 &&
             hli_reply_integer_at(reply, next + 1, &count))
             next += 2;
-        renewal_apply(renewal, &renewal->item[i], &count, false);
+        renewal_apply(renewal, &renewal->item[i], &count);
     }
 }
 
@@ -178,18 +176,51 @@ static bool renewal_is_meant(const struct hli_renewal *renewal, const struct hli
     return true;
 }
 
+static bool renewal_is_current(struct hli_tenure *tenure)
+{
+    pthread_mutex_lock(&tenure->name->mutex);
+    bool is_current = tenure->state == HLI_TENURE_OWN;
+    tenure->is_renewing = is_current;
+    pthread_mutex_unlock(&tenure->name->mutex);
+    return is_current;
+}
+
+/* The batch bounced: it did not run, and its script is being loaded by a command that is ahead of
+ * whatever is sent now. So it is sent anew at once, for those that are still held. */
+static void renewal_bounced(struct hli_renewal *renewal)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < renewal->count; i++) {
+        struct hli_tenure *tenure = renewal->item[i].tenure;
+        if (renewal_is_current(tenure))
+            renewal->item[kept++].tenure = tenure;
+        else
+            hli_tenure_unref(tenure); /* the batch's */
+    }
+    renewal->count = kept;
+    if (kept > 0)
+        renewal_send(renewal);
+    else
+        renewal->done(renewal);
+}
+
 static void renewal_answered(struct hli_op *op, const struct hli_answer *answer)
 {
     struct hli_renewal *renewal = HLI_OF(op, struct hli_renewal, op);
     bool is_meant = answer->verdict == HLI_REPLIED && renewal_is_meant(renewal, answer->reply);
 
+    if (answer->verdict == HLI_BOUNCED) {
+        renewal_bounced(renewal);
+        return;
+    }
     if (answer->verdict == HLI_REPLIED && !is_meant)
         hli_link_distrust(renewal->client->link, "an answer that the script does not give");
     if (is_meant)
         renewal_apply_reply(renewal, answer->reply);
     else
         for (size_t i = 0; i < renewal->count; i++)
-            renewal_apply(renewal, &renewal->item[i], NULL, answer->verdict == HLI_BOUNCED);
+            renewal_apply(renewal, &renewal->item[i], NULL);
     if (hli_answer_is(answer, "READONLY"))
         hli_link_distrust(renewal->client->link, "READONLY the server has become a replica");
     renewal->count = 0;
