@@ -36,15 +36,17 @@ void hli_conn_deinit(struct hli_conn *conn)
     pthread_mutex_destroy(&conn->mutex);
 }
 
-/* Runs with the mutex. What the kernel does not take at once stays in the buffer; a broken
- * connection is left to the loop. */
-static void conn_write(struct hli_conn *conn, const char *bytes, size_t length)
+enum conn_when { CONN_AT_ONCE, CONN_IF_READY, CONN_WITH_NEXT };
+
+/* Runs with the mutex. What the kernel does not take at once, or is to wait for the next, stays in
+ * the buffer; a broken connection is left to the loop. */
+static void conn_write(struct hli_conn *conn, const char *bytes, size_t length, enum conn_when when)
 {
     ssize_t sent = 0;
 
     if (conn->is_broken)
         return;
-    if (hli_buffer_length(&conn->out) == 0) {
+    if (hli_buffer_length(&conn->out) == 0 && when != CONN_WITH_NEXT) {
         do {
             sent = send(conn->fd, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
         } while (sent < 0 && errno == EINTR);
@@ -67,17 +69,17 @@ static bool conn_watch(struct hli_conn *conn)
     return fresh;
 }
 
-static bool conn_send(struct hli_conn *conn, struct hli_op *op, bool if_ready)
+static bool conn_send(struct hli_conn *conn, struct hli_op *op, enum conn_when when)
 {
     op->sent_at = hli_now();
     hli_ns patience = hli_after_ms(op->sent_at, conn->request_timeout_ms);
     pthread_mutex_lock(&conn->mutex);
-    if (!conn->is_open || (if_ready && !conn->is_ready)) {
+    if (!conn->is_open || (when == CONN_IF_READY && !conn->is_ready)) {
         pthread_mutex_unlock(&conn->mutex);
         return false;
     }
     TAILQ_INSERT_TAIL(&conn->in_flight, op, link);
-    conn_write(conn, op->bytes, op->length);
+    conn_write(conn, op->bytes, op->length, when);
     bool needs_loop = conn->is_broken || hli_buffer_length(&conn->out) > 0;
     bool fresh = conn_watch(conn);
     pthread_mutex_unlock(&conn->mutex);
@@ -93,12 +95,17 @@ static bool conn_send(struct hli_conn *conn, struct hli_op *op, bool if_ready)
 
 bool hli_conn_send(struct hli_conn *conn, struct hli_op *op)
 {
-    return conn_send(conn, op, false);
+    return conn_send(conn, op, CONN_AT_ONCE);
 }
 
 bool hli_conn_send_if_ready(struct hli_conn *conn, struct hli_op *op)
 {
-    return conn_send(conn, op, true);
+    return conn_send(conn, op, CONN_IF_READY);
+}
+
+bool hli_conn_send_with_next(struct hli_conn *conn, struct hli_op *op)
+{
+    return conn_send(conn, op, CONN_WITH_NEXT);
 }
 
 void hli_conn_set_ready(struct hli_conn *conn)

@@ -70,6 +70,9 @@ bool hli_conn_send(struct hli_conn *conn, struct hli_op *op);
 
 /* The same, but false too as long as it is not ready: before AUTH and SELECT nothing may go out. */
 bool hli_conn_send_if_ready(struct hli_conn *conn, struct hli_op *op);
+/* Written by the loop a moment later, in one piece with what is sent in between: the server then
+ * runs them back to back. */
+bool hli_conn_send_with_next(struct hli_conn *conn, struct hli_op *op);
 void hli_conn_set_ready(struct hli_conn *conn); /* until it is closed */
 
 /* In a forked child: closes the socket, without a word to anybody. */

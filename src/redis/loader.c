@@ -45,7 +45,8 @@ static bool loader_send(struct hli_loader *loader, int id)
 
     if (!script->op.bytes && hli_op_command(&script->op, words, 3) < 0)
         return false;
-    script->in_flight = hli_conn_send(loader->conn, &script->op);
+    /* In one piece with the request that is decided anew, or a SCRIPT FLUSH could come between. */
+    script->in_flight = hli_conn_send_with_next(loader->conn, &script->op);
     return true;
 }
 

@@ -110,13 +110,29 @@ static struct hli_reply *reply_new(const redisReadTask *task, enum hli_reply_kin
     return reply;
 }
 
+/* False for the texts of RESP3, verbatim strings and big numbers, which newer readers know too. */
+static bool reply_text_kind(const redisReadTask *task, enum hli_reply_kind *ret_kind)
+{
+    switch (task->type) {
+    case REDIS_REPLY_ERROR:
+        *ret_kind = HLI_REPLY_ERROR;
+        return true;
+    case REDIS_REPLY_STATUS:
+        *ret_kind = HLI_REPLY_STATUS;
+        return true;
+    case REDIS_REPLY_STRING:
+        *ret_kind = HLI_REPLY_STRING;
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void *reply_create_string(const redisReadTask *task, char *text, size_t length)
 {
-    enum hli_reply_kind kind = task->type == REDIS_REPLY_ERROR    ? HLI_REPLY_ERROR
-                               : task->type == REDIS_REPLY_STATUS ? HLI_REPLY_STATUS
-                                                                  : HLI_REPLY_STRING;
+    enum hli_reply_kind kind;
 
-    if (length > REPLY_MAX_BYTES)
+    if (length > REPLY_MAX_BYTES || !reply_text_kind(task, &kind))
         return reply_refuse(task);
     struct hli_reply *reply = reply_new(task, kind, length);
     if (!reply)
@@ -134,6 +150,8 @@ static void *reply_create_array(const redisReadTask *task, int items)
 {
     size_t length = (size_t)items;
 
+    if (task->type != REDIS_REPLY_ARRAY) /* a map, set or push of RESP3 */
+        return reply_refuse(task);
     if (length > REPLY_MAX_ITEMS || reply_depth(task) >= REPLY_MAX_DEPTH)
         return reply_refuse(task);
     struct hli_reply *reply = reply_new(task, HLI_REPLY_ARRAY, length * sizeof(struct hli_reply *));
