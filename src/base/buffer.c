@@ -15,7 +15,7 @@ void hli_buffer_deinit(struct hli_buffer *buffer)
     *buffer = (struct hli_buffer){0};
 }
 
-static int buffer_make_room(struct hli_buffer *buffer, size_t length)
+int hli_buffer_reserve(struct hli_buffer *buffer, size_t length)
 {
     size_t used = hli_buffer_length(buffer);
 
@@ -41,7 +41,7 @@ static int buffer_make_room(struct hli_buffer *buffer, size_t length)
 
 int hli_buffer_append(struct hli_buffer *buffer, const void *data, size_t length)
 {
-    int rc = buffer_make_room(buffer, length);
+    int rc = hli_buffer_reserve(buffer, length);
 
     if (rc < 0)
         return rc;

@@ -13,6 +13,9 @@ struct hli_buffer {
 
 void hli_buffer_deinit(struct hli_buffer *buffer);
 
+/* Makes sure that so much can be appended. Errors: HL_ENOMEM. */
+int hli_buffer_reserve(struct hli_buffer *buffer, size_t length);
+
 /* Errors: HL_ENOMEM, and nothing was appended. */
 int hli_buffer_append(struct hli_buffer *buffer, const void *data, size_t length);
 void hli_buffer_consume(struct hli_buffer *buffer, size_t length);

@@ -12,7 +12,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CONN_READ_BYTES = 16 * 1024 };
+enum {
+    CONN_READ_BYTES = 16 * 1024,
+    CONN_CROWD = 16, /* so many requests in flight are many */
+    CONN_CHUNK = 16, /* so many go out together then */
+};
 
 static void conn_flush(void *arg);
 static bool conn_read(struct hli_conn *conn);
@@ -26,38 +30,18 @@ void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop,
     conn->patience = (struct hli_timer){.run = conn_lose_patience, .arg = conn};
     atomic_init(&conn->fd, -1);
     pthread_mutex_init(&conn->mutex, NULL);
+    hli_outbox_init(&conn->outbox);
     TAILQ_INIT(&conn->in_flight);
 }
 
 void hli_conn_deinit(struct hli_conn *conn)
 {
     HLI_CHECK(!conn->is_open && TAILQ_EMPTY(&conn->in_flight));
-    hli_buffer_deinit(&conn->out);
+    hli_outbox_deinit(&conn->outbox);
     pthread_mutex_destroy(&conn->mutex);
 }
 
 enum conn_when { CONN_AT_ONCE, CONN_IF_READY, CONN_WITH_NEXT };
-
-/* Runs with the mutex. What the kernel does not take at once, or is to wait for the next, stays in
- * the buffer; a broken connection is left to the loop. */
-static void conn_write(struct hli_conn *conn, const char *bytes, size_t length, enum conn_when when)
-{
-    ssize_t sent = 0;
-
-    if (conn->is_broken)
-        return;
-    if (hli_buffer_length(&conn->out) == 0 && when != CONN_WITH_NEXT) {
-        do {
-            sent = send(conn->fd, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
-        } while (sent < 0 && errno == EINTR);
-        if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
-            conn->is_broken = true;
-        sent = sent < 0 ? 0 : sent;
-    }
-    if (!conn->is_broken && (size_t)sent < length &&
-        hli_buffer_append(&conn->out, bytes + sent, length - (size_t)sent) < 0)
-        conn->is_broken = true; /* half a command is out: nothing more may follow it */
-}
 
 /* Is the request the first to be waited for? Then patience is to be set, for one timer watches the
  * oldest only. */
@@ -69,6 +53,18 @@ static bool conn_watch(struct hli_conn *conn)
     return fresh;
 }
 
+/*
+ * When many requests are in flight, their senders are awake at about the same time: the first of
+ * them leave their bytes to the one who fills the chunk, or to the loop if none does. One write for
+ * many halves the CPU time of both sides; more than a chunk at once would let the server idle while
+ * we work, and us while it does.
+ */
+static bool conn_leaves_it(const struct hli_conn *conn, enum conn_when when)
+{
+    return when == CONN_WITH_NEXT ||
+           (conn->in_flight_count >= CONN_CROWD && conn->outbox.waiting_count + 1 < CONN_CHUNK);
+}
+
 static bool conn_send(struct hli_conn *conn, struct hli_op *op, enum conn_when when)
 {
     op->sent_at = hli_now();
@@ -78,10 +74,14 @@ static bool conn_send(struct hli_conn *conn, struct hli_op *op, enum conn_when w
         pthread_mutex_unlock(&conn->mutex);
         return false;
     }
+    bool leaves_it = conn_leaves_it(conn, when);
+    conn->in_flight_count++;
     TAILQ_INSERT_TAIL(&conn->in_flight, op, link);
-    conn_write(conn, op->bytes, op->length, when);
-    bool needs_loop = conn->is_broken || hli_buffer_length(&conn->out) > 0;
+    hli_outbox_put(&conn->outbox, op->bytes, op->length);
     bool fresh = conn_watch(conn);
+    if (!leaves_it)
+        hli_outbox_write(&conn->outbox, &conn->mutex); /* from here on op may be gone */
+    bool needs_loop = hli_outbox_needs_loop(&conn->outbox);
     pthread_mutex_unlock(&conn->mutex);
 
     if (conn->commands)
@@ -119,10 +119,14 @@ void hli_conn_set_ready(struct hli_conn *conn)
  * connection. */
 static void conn_break_while_writing(struct hli_conn *conn)
 {
+    bool lacks_memory = conn->outbox.lacks_memory; /* nobody else changes it once it is broken */
     hl_error err;
 
     conn_read(conn);
-    hli_fail(&err, HL_ECONN, "the connection broke while writing");
+    if (lacks_memory)
+        hli_fail(&err, HL_ENOMEM, "out of memory while writing");
+    else
+        hli_fail(&err, HL_ECONN, "the connection broke while writing");
     hli_conn_close(conn, &err);
 }
 
@@ -132,24 +136,19 @@ static void conn_flush(void *arg)
     struct hli_conn *conn = arg;
 
     pthread_mutex_lock(&conn->mutex);
-    size_t left = hli_buffer_length(&conn->out);
-    if (conn->is_open && !conn->is_broken && left > 0) {
-        ssize_t sent =
-            send(conn->fd, hli_buffer_front(&conn->out), left, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent > 0)
-            hli_buffer_consume(&conn->out, (size_t)sent);
-        else if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-            conn->is_broken = true;
-    }
-    bool is_open = conn->is_open, broken = conn->is_broken;
-    left = hli_buffer_length(&conn->out);
+    hli_outbox_unblock(&conn->outbox);
+    if (conn->is_open)
+        hli_outbox_write(&conn->outbox, &conn->mutex);
+    bool is_open = conn->is_open, is_broken = conn->outbox.is_broken;
+    bool is_blocked = conn->outbox.is_blocked, needs_loop = hli_outbox_needs_loop(&conn->outbox);
     pthread_mutex_unlock(&conn->mutex);
 
-    if (is_open && broken) {
+    if (is_open && is_broken)
         conn_break_while_writing(conn);
-    } else if (is_open && left > 0) {
+    else if (is_open && is_blocked)
         event_add(conn->writable, NULL);
-    }
+    else if (needs_loop)
+        hli_loop_post(conn->loop, &conn->flush);
 }
 
 static void conn_on_writable(evutil_socket_t fd, short what, void *arg)
@@ -194,8 +193,10 @@ static struct hli_op *conn_take_oldest(struct hli_conn *conn)
 {
     pthread_mutex_lock(&conn->mutex);
     struct hli_op *op = TAILQ_FIRST(&conn->in_flight);
-    if (op)
+    if (op) {
         TAILQ_REMOVE(&conn->in_flight, op, link);
+        conn->in_flight_count--;
+    }
     pthread_mutex_unlock(&conn->mutex);
     return op;
 }
@@ -309,29 +310,19 @@ int hli_conn_open(struct hli_conn *conn, int fd)
     conn->parser = hli_parser_new();
     conn->readable = event_new(base, fd, EV_READ | EV_PERSIST, conn_on_readable, conn);
     conn->writable = event_new(base, fd, EV_WRITE, conn_on_writable, conn);
-    if (!conn->parser || !conn->readable || !conn->writable ||
-        event_add(conn->readable, NULL) < 0) {
-        conn_free_events(conn);
-        close(fd);
-        return HL_ENOMEM;
-    }
+    bool is_ready =
+        conn->parser && conn->readable && conn->writable && event_add(conn->readable, NULL) == 0;
     pthread_mutex_lock(&conn->mutex);
-    atomic_store(&conn->fd, fd);
-    hli_buffer_clear(&conn->out);
-    conn->is_broken = false;
-    conn->is_open = true;
+    conn->is_open = is_ready && hli_outbox_open(&conn->outbox, fd) == 0;
+    bool is_open = conn->is_open;
+    if (is_open)
+        atomic_store(&conn->fd, fd);
     pthread_mutex_unlock(&conn->mutex);
-    return 0;
-}
-
-/* SO_LINGER 0: the kernel shall not go on sending what was written to a link that we have given up.
- */
-static void conn_close_socket(int fd)
-{
-    struct linger at_once = {.l_onoff = 1, .l_linger = 0};
-
-    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    if (is_open)
+        return 0;
+    conn_free_events(conn);
     close(fd);
+    return HL_ENOMEM;
 }
 
 void hli_conn_close(struct hli_conn *conn, const hl_error *err)
@@ -344,18 +335,21 @@ void hli_conn_close(struct hli_conn *conn, const hl_error *err)
     bool was_open = conn->is_open;
     conn->is_open = conn->is_ready = false;
     conn->is_watched = false;
+    conn->in_flight_count = 0;
     while ((op = TAILQ_FIRST(&conn->in_flight))) {
         TAILQ_REMOVE(&conn->in_flight, op, link);
         TAILQ_INSERT_TAIL(&orphans, op, link);
     }
-    int fd = atomic_exchange(&conn->fd, -1);
+    atomic_store(&conn->fd, -1);
     pthread_mutex_unlock(&conn->mutex);
     if (!was_open)
         return;
 
     hli_timer_clear(conn->loop, &conn->patience);
     conn_free_events(conn);
-    conn_close_socket(fd);
+    pthread_mutex_lock(&conn->mutex);
+    hli_outbox_close(&conn->outbox);
+    pthread_mutex_unlock(&conn->mutex);
     conn->events->closed(conn, err);
     while ((op = TAILQ_FIRST(&orphans))) {
         TAILQ_REMOVE(&orphans, op, link);

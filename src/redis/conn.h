@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A connection: one socket to the server, the requests that are in flight on it in order, and the
- * reader of their replies. Any thread sends, and writes its bytes itself when nothing is queued
- * before them; the loop reads, and writes what the socket did not take at once. Every reply
+ * reader of their replies. Any thread sends, and writes its bytes itself unless somebody is at it
+ * (outbox.h); the loop reads, and writes what the socket did not take at once. Every reply
  * completes the oldest request in flight, but for pub/sub messages.
  *
  * A request without a reply for the request timeout drops the connection: libevent's and hiredis'
@@ -12,9 +12,9 @@
 #ifndef HLI_REDIS_CONN_H
 #define HLI_REDIS_CONN_H
 
-#include "base/buffer.h"
 #include "redis/loop.h"
 #include "redis/op.h"
+#include "redis/outbox.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -47,10 +47,10 @@ struct hli_conn {
     pthread_mutex_t mutex; /* guards the rest */
     bool is_open;
     bool is_ready;   /* greeted: others than the link itself may use it */
-    bool is_broken;  /* a write failed: the loop is to close it */
     bool is_watched; /* patience is set */
-    struct hli_buffer out;
+    struct hli_outbox outbox;
     struct hli_ops in_flight;
+    unsigned in_flight_count;
 };
 
 void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop,
