@@ -8,6 +8,7 @@
 #include <hirelock/error.h>
 
 #include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,9 +24,17 @@ void hli_outbox_init(struct hli_outbox *outbox)
     *outbox = (struct hli_outbox){.fd = -1};
 }
 
+/* One of the requests is AUTH: what was written is left nowhere in memory. */
+static void outbox_wipe(struct hli_buffer *buffer, size_t used)
+{
+    if (used > 0)
+        explicit_bzero(buffer->data, used);
+}
+
 void hli_outbox_deinit(struct hli_outbox *outbox)
 {
     HLI_CHECK(outbox->fd < 0);
+    outbox_wipe(&outbox->waiting, outbox->waiting.end);
     hli_buffer_deinit(&outbox->waiting);
     hli_buffer_deinit(&outbox->spare);
 }
@@ -113,6 +122,7 @@ static bool outbox_write_batch(struct hli_outbox *outbox, pthread_mutex_t *mutex
 {
     struct hli_buffer batch = outbox->waiting;
     unsigned opened = outbox->opened;
+    size_t used = batch.end;
     int fd = outbox->fd;
 
     outbox->waiting = outbox->spare;
@@ -120,9 +130,12 @@ static bool outbox_write_batch(struct hli_outbox *outbox, pthread_mutex_t *mutex
     outbox->waiting_count = 0;
     pthread_mutex_unlock(mutex);
     enum outbox_result result = outbox_send(fd, &batch);
+    if (result != OUTBOX_BLOCKED)
+        outbox_wipe(&batch, used);
     pthread_mutex_lock(mutex);
     if (opened != outbox->opened) {
         outbox_close_socket(fd);
+        outbox_wipe(&batch, used);
         hli_buffer_deinit(&batch);
         return false;
     }
