@@ -40,7 +40,8 @@ typedef enum hl_event_kind {
     HL_EVENT_SAFE,         /* the renewal came after all */
     HL_EVENT_LOST,         /* stop: the hold is over; before its expiry if the clock is steady */
     HL_EVENT_DISCONNECTED, /* the server is out of reach; holds live on until their validity ends */
-    HL_EVENT_CONNECTED     /* it is back (not reported for the first connection) */
+    HL_EVENT_CONNECTED,    /* it is back (not reported for the first connection) */
+    HL_EVENT_RELEASE_FAILED /* a posted release (hl_lock_options) did not end well; see reason */
 } hl_event_kind;
 
 typedef struct hl_event {
@@ -49,8 +50,8 @@ typedef struct hl_event {
     const char *name; /* the lock's name, NULL for connection events; valid during the call only */
     size_t name_length;
     int64_t validity_ms; /* what is left of the hold; 0 when it is lost */
-    /* Of LOST: "expired", "gone", "max_hold", "thread exit", "closed"; of DISCONNECTED: the error.
-     */
+    /* Of LOST: "expired", "gone", "max_hold", "thread exit", "closed"; of DISCONNECTED: the error;
+     * of RELEASE_FAILED: what hl_lock_release would have said. */
     const char *reason;
 } hl_event;
 
@@ -92,12 +93,16 @@ typedef struct hl_client_options {
     hl_log_cb on_log;
     hl_log_level log_level; /* HL_LOG_WARN; the most that on_log is told */
     void *arg;              /* for on_event and on_log */
+    /* 0: off. A caller that is alone with its request looks at the socket for so many microseconds
+     * before it sleeps: faster where it has a core to itself, slower where it has not. At most
+     * 1,000. */
+    int64_t busy_poll_us;
 } hl_client_options;
 
 /* clang-format off */
 #define HL_CLIENT_OPTIONS_INIT                                                                     \
     { sizeof(hl_client_options), 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0,                   \
-      NULL, NULL, HL_LOG_WARN, NULL }
+      NULL, NULL, HL_LOG_WARN, NULL, 0 }
 /* clang-format on */
 
 /*
@@ -190,6 +195,9 @@ typedef struct hl_stats {
     hl_histogram wait,
         hold; /* of outermost acquires: from call to return, and from there to the release */
     hl_histogram renewal_lag; /* from a renewal's due time to its confirmation */
+    /* Of the holds: begun by a release of another owner of this client, without a request; by a
+     * release of another client, which wrote us into Redis; and from what lingered. */
+    uint64_t passes, grants, lingers;
 } hl_stats;
 
 /*

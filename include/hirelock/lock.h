@@ -55,6 +55,31 @@ typedef struct hl_lock_info {
     { sizeof(hl_lock_info), false, false, 0, 0, "" }
 /* clang-format on */
 
+enum {
+    /* hl_lock_release returns when the request is on its way, without waiting for the answer: one
+     * round trip for acquire and release, not two. A release that fails is told by
+     * HL_EVENT_RELEASE_FAILED. */
+    HL_LOCK_POSTED_RELEASE = 1
+};
+
+/* What a handle may be asked to do differently; zero is the default. */
+typedef struct hl_lock_options {
+    size_t size;
+    unsigned flags;     /* HL_LOCK_... */
+    size_t name_length; /* of a name that holds any bytes; 0: it is a C string */
+    /* After the last release through this handle the lock is kept for so long, at most 1,000, for
+     * the next owner of this client, who then needs no request; at once let go when another client
+     * asks for it, and within linger_ms for one that cannot say so (Redisson). 0: not kept. Holds
+     * without a lease time then have one of at most 5 s: so long the lock stays when the process
+     * ends without hl_client_close. */
+    int64_t linger_ms;
+} hl_lock_options;
+
+#define HL_LOCK_OPTIONS_INIT                                                                       \
+    {                                                                                              \
+        sizeof(hl_lock_options), 0, 0, 0                                                           \
+    }
+
 /* Times are in milliseconds, at most 10^11. */
 typedef struct hl_acquire_options {
     size_t size;
@@ -104,6 +129,17 @@ HL_API HL_MUST_CHECK int hl_lock_new(hl_client *client, const char *name, hl_loc
  */
 HL_API HL_MUST_CHECK int hl_lock_new_bytes(hl_client *client, const void *name, size_t length,
                                            hl_lock **ret_lock, hl_error *err);
+
+/*
+ * The same with options, NULL for none. Handles of one name share one lock: what is held through
+ * one of them may be released through another, and how it is released is the latter's business.
+ *
+ * Threads: any.
+ * Returns: as hl_lock_new; HL_EINVAL too for options that are out of range or unknown.
+ */
+HL_API HL_MUST_CHECK int hl_lock_new_with(hl_client *client, const void *name,
+                                          const hl_lock_options *options, hl_lock **ret_lock,
+                                          hl_error *err);
 
 /*
  * Frees a handle; what is held stays held. NULL is fine.

@@ -64,15 +64,20 @@ static long thread_futex(atomic_int *word, int op, int value, const struct times
 
 void hli_gate_open(struct hli_gate *gate)
 {
-    atomic_store_explicit(&gate->state, HLI_GATE_OPEN, memory_order_release);
-    thread_futex(&gate->state, FUTEX_WAKE, 1, NULL);
+    int before = atomic_exchange_explicit(&gate->state, HLI_GATE_OPEN, memory_order_acq_rel);
+
+    if (before == HLI_GATE_SLEPT_AT)
+        thread_futex(&gate->state, FUTEX_WAKE, 1, NULL);
 }
 
 void hli_gate_poke(struct hli_gate *gate)
 {
-    int shut = HLI_GATE_SHUT;
+    int before = atomic_load(&gate->state);
 
-    if (atomic_compare_exchange_strong(&gate->state, &shut, HLI_GATE_POKED))
+    while (before == HLI_GATE_SHUT || before == HLI_GATE_SLEPT_AT)
+        if (atomic_compare_exchange_weak(&gate->state, &before, HLI_GATE_POKED))
+            break;
+    if (before == HLI_GATE_SLEPT_AT)
         thread_futex(&gate->state, FUTEX_WAKE, 1, NULL);
 }
 
@@ -81,26 +86,40 @@ bool hli_gate_is_open(const struct hli_gate *gate)
     return atomic_load_explicit(&gate->state, memory_order_acquire) == HLI_GATE_OPEN;
 }
 
-static enum hli_gate_state gate_look(struct hli_gate *gate)
+/* Sleeps until the gate is opened or poked, or the deadline comes. */
+static void gate_sleep(struct hli_gate *gate, hli_ns deadline)
 {
-    int poked = HLI_GATE_POKED;
+    int shut = HLI_GATE_SHUT;
+    struct timespec timeout;
 
-    if (atomic_compare_exchange_strong(&gate->state, &poked, HLI_GATE_SHUT))
-        return HLI_GATE_POKED;
-    return (enum hli_gate_state)poked;
+    if (deadline != HLI_NEVER)
+        timeout = thread_timespec(hli_later(deadline - hli_now(), 0));
+    if (atomic_compare_exchange_strong(&gate->state, &shut, HLI_GATE_SLEPT_AT) ||
+        shut == HLI_GATE_SLEPT_AT)
+        thread_futex(&gate->state, FUTEX_WAIT, HLI_GATE_SLEPT_AT,
+                     deadline == HLI_NEVER ? NULL : &timeout);
+}
+
+/* OPEN, or a poke that is used up by it. */
+static bool gate_has_moved(struct hli_gate *gate, enum hli_gate_state *ret_state)
+{
+    int state = atomic_load_explicit(&gate->state, memory_order_acquire);
+
+    *ret_state = (enum hli_gate_state)state;
+    if (state == HLI_GATE_OPEN)
+        return true;
+    return state == HLI_GATE_POKED &&
+           atomic_compare_exchange_strong(&gate->state, &state, HLI_GATE_SHUT);
 }
 
 enum hli_gate_state hli_gate_wait(struct hli_gate *gate, hli_ns deadline)
 {
     enum hli_gate_state state;
 
-    while ((state = gate_look(gate)) == HLI_GATE_SHUT) {
-        hli_ns left = deadline == HLI_NEVER ? 0 : deadline - hli_now();
-        struct timespec timeout = thread_timespec(left);
-        if (deadline != HLI_NEVER && left <= 0)
+    while (!gate_has_moved(gate, &state)) {
+        if (deadline != HLI_NEVER && deadline <= hli_now())
             return HLI_GATE_SHUT;
-        thread_futex(&gate->state, FUTEX_WAIT, HLI_GATE_SHUT,
-                     deadline == HLI_NEVER ? NULL : &timeout);
+        gate_sleep(gate, deadline);
     }
     return state;
 }

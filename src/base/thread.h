@@ -21,13 +21,19 @@ void hli_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, hli_ns de
 /*
  * Opened once by any thread, waited for by one; until then it may be poked, to make the waiter look
  * around. It may live on the waiter's stack: opening touches it last with its store, and the
- * wake-up that follows is by address only.
+ * wake-up that follows is by address only. A gate that nobody sleeps at is opened without a system
+ * call.
  */
 struct hli_gate {
     atomic_int state; /* futex word; the opener's release pairs with the waiter's acquire */
 };
 
-enum hli_gate_state { HLI_GATE_SHUT, HLI_GATE_OPEN, HLI_GATE_POKED };
+enum hli_gate_state {
+    HLI_GATE_SHUT,
+    HLI_GATE_OPEN,
+    HLI_GATE_POKED,
+    HLI_GATE_SLEPT_AT, /* shut, and its waiter is in the kernel or on the way there */
+};
 
 void hli_gate_open(struct hli_gate *gate);
 void hli_gate_poke(struct hli_gate *gate);

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+enum { OPTIONS_MAX_POLL_US = 1000 };
+
 static const int64_t options_max_ms = INT64_C(100000000000);
 
 /* 0 becomes the default; min is the least that makes sense. */
@@ -60,6 +62,8 @@ static int options_check(hl_client_options *options, hl_error *err)
         return hli_fail(err, HL_EINVAL, "name_prefix is too long");
     if (options->client_name && strpbrk(options->client_name, " \n\r\t"))
         return hli_fail(err, HL_EINVAL, "client_name holds a space, which CLIENT SETNAME refuses");
+    if (options->busy_poll_us < 0 || options->busy_poll_us > OPTIONS_MAX_POLL_US)
+        return hli_fail(err, HL_EINVAL, "busy_poll_us is not from 0 to %d", OPTIONS_MAX_POLL_US);
     return options_check_times(options, err);
 }
 
@@ -101,6 +105,7 @@ static void options_take_link(const hl_client_options *options, struct hli_link_
     link->request_timeout_ms = options->request_timeout_ms;
     link->backoff_min_ms = options->backoff_min_ms;
     link->backoff_max_ms = options->backoff_max_ms;
+    link->busy_poll_us = options->busy_poll_us;
 }
 
 static int options_copy_strings(const hl_client_options *options, struct hli_settings *settings,

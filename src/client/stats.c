@@ -24,6 +24,9 @@ static void stats_read_counters(const struct hli_counters *counters, hl_stats *s
     stats->commands = stats_read(&counters->commands);
     stats->holds_now = stats_read(&counters->holds_now);
     stats->waiters_now = stats_read(&counters->waiters_now);
+    stats->passes = stats_read(&counters->passes);
+    stats->grants = stats_read(&counters->grants);
+    stats->lingers = stats_read(&counters->lingers);
 }
 
 int hl_client_stats(hl_client *client, hl_stats *stats)

@@ -32,6 +32,7 @@ struct hli_settings { /* immutable */
 struct hli_counters { /* atomic */
     atomic_uint_fast64_t acquires, busy, timeouts, cancels, releases, losses, unknowns;
     atomic_uint_fast64_t renewals, reconnects, commands, holds_now, waiters_now;
+    atomic_uint_fast64_t passes, grants, lingers;
     struct hli_histogram wait, hold, renewal_lag;
 };
 

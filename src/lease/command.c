@@ -35,7 +35,7 @@ int hli_command_release(struct hli_tenure *tenure, struct hli_op *op, uint32_t c
                                      command_number(want, count),
                                      command_number(lease, lease_ms),
                                      command_number(rest, rest_ms),
-                                     tenure->name->channel.name,
+                                     tenure->name->channel.name.bytes,
                                      hli_bytes_of("PUBLISH")};
 
     return hli_op_script(op, HLI_SCRIPT_LOCK_RELEASE, &(struct hli_script_words){&key, 1, args, 6});

@@ -55,8 +55,9 @@ static void name_on_confirmed(struct hli_channel *channel)
     hli_wake_on_confirmed(HLI_OF(channel, struct hli_name, channel));
 }
 
-static void name_on_message(struct hli_channel *channel)
+static void name_on_message(struct hli_channel *channel, const struct hli_message *message)
 {
+    (void)message;
     hli_wake_on_message(HLI_OF(channel, struct hli_name, channel));
 }
 
@@ -102,7 +103,8 @@ static struct hli_name *name_new(hl_client *client, const void *bytes, size_t le
     name->length = length;
     memcpy(name->bytes, bytes, length);
     char *channel = name->bytes + length + 1;
-    name->channel.name = (struct hli_bytes){channel, name_write_channel(channel, bytes, length)};
+    name->channel.name.bytes =
+        (struct hli_bytes){channel, name_write_channel(channel, bytes, length)};
     name->channel.confirmed = name_on_confirmed;
     name->channel.message = name_on_message;
     name->channel.gone = name_on_channel_gone;

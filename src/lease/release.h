@@ -6,6 +6,12 @@
 
 #include "lease/turn.h"
 
+/* How a handle lets go. */
+struct hli_release_way {
+    bool is_posted;    /* the call does not wait for the answer */
+    int64_t linger_ms; /* kept for the next owner of this client for so long; 0: not */
+};
+
 /* A call of release that waits for its answer, for one request timeout at most. */
 struct hli_released {
     struct hli_wait wait;

@@ -189,13 +189,19 @@ static void conn_lose_patience(void *arg)
     hli_conn_close(conn, &err);
 }
 
-static struct hli_op *conn_take_oldest(struct hli_conn *conn)
+/* The request that this reply ends. NULL with *ret_more: its last reply is still to come. */
+static struct hli_op *conn_take_oldest(struct hli_conn *conn, bool is_error, bool *ret_more)
 {
     pthread_mutex_lock(&conn->mutex);
     struct hli_op *op = TAILQ_FIRST(&conn->in_flight);
-    if (op) {
+    *ret_more = op && !is_error && conn->oldest_replies < op->more_replies;
+    if (*ret_more) {
+        conn->oldest_replies++;
+        op = NULL;
+    } else if (op) {
         TAILQ_REMOVE(&conn->in_flight, op, link);
         conn->in_flight_count--;
+        conn->oldest_replies = 0;
     }
     pthread_mutex_unlock(&conn->mutex);
     return op;
@@ -232,15 +238,18 @@ static void conn_refuse_surplus(struct hli_conn *conn, const struct hli_reply *r
 
 static void conn_dispatch(struct hli_conn *conn, const struct hli_reply *reply)
 {
-    struct hli_op *op;
+    bool has_more;
 
     if (conn->events->message && conn_is_message(reply)) {
         conn->events->message(conn, reply);
-    } else if ((op = conn_take_oldest(conn))) {
+        return;
+    }
+    struct hli_op *op = conn_take_oldest(conn, reply->kind == HLI_REPLY_ERROR, &has_more);
+    if (op) {
         struct hli_answer answer = conn_answer(conn, reply);
         conn->events->answered(conn, op, &answer);
         op->done(op, &answer);
-    } else {
+    } else if (!has_more) {
         conn_refuse_surplus(conn, reply);
     }
 }
@@ -335,7 +344,7 @@ void hli_conn_close(struct hli_conn *conn, const hl_error *err)
     bool was_open = conn->is_open;
     conn->is_open = conn->is_ready = false;
     conn->is_watched = false;
-    conn->in_flight_count = 0;
+    conn->in_flight_count = conn->oldest_replies = 0;
     while ((op = TAILQ_FIRST(&conn->in_flight))) {
         TAILQ_REMOVE(&conn->in_flight, op, link);
         TAILQ_INSERT_TAIL(&orphans, op, link);

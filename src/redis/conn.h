@@ -51,6 +51,7 @@ struct hli_conn {
     struct hli_outbox outbox;
     struct hli_ops in_flight;
     unsigned in_flight_count;
+    unsigned oldest_replies; /* how many of its replies the oldest one in flight has had */
 };
 
 void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop,

@@ -19,6 +19,7 @@ struct hli_link_settings { /* immutable; strings are owned by the link from hli_
     char *client_name;
     int64_t connect_timeout_ms, request_timeout_ms;
     int64_t backoff_min_ms, backoff_max_ms;
+    int64_t busy_poll_us; /* 0: off */
 };
 
 struct hli_link_listener { /* on the loop thread */

@@ -19,8 +19,9 @@ struct hli_op {
     TAILQ_ENTRY(hli_op) link; /* connection mutex, while in flight */
     char *bytes;              /* the formatted command, owned */
     size_t length;
-    hli_ns sent_at; /* set just before it is queued; read in done */
-    int script;     /* an hli_script_id, or -1 */
+    hli_ns sent_at;        /* set just before it is queued; read in done */
+    int script;            /* an hli_script_id, or -1 */
+    unsigned more_replies; /* that follow the first one unless that is an error; the last is told */
 
     /* Runs exactly once for each time it was sent: on the loop thread, or for HLI_UNSENT in the
      * sender's. */

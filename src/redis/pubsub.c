@@ -41,11 +41,40 @@ static void channel_done(struct hli_op *op, const struct hli_answer *answer)
 
 static bool channel_send(struct hli_channel *channel, const char *verb)
 {
-    const struct hli_bytes words[] = {hli_bytes_of(verb), channel->name};
+    const struct hli_bytes words[] = {hli_bytes_of(verb), channel->name.bytes,
+                                      channel->beside.bytes};
+    unsigned more = channel->beside.bytes.length > 0 ? 1 : 0;
 
     channel->op.done = channel_done;
-    return hli_op_command(&channel->op, words, 2) == 0 &&
+    channel->op.more_replies = more;
+    return hli_op_command(&channel->op, words, 2 + more) == 0 &&
            hli_conn_send(channel->pubsub->conn, &channel->op);
+}
+
+static int channel_name_insert(struct hli_channel *channel, struct hli_channel_name *name)
+{
+    name->channel = channel;
+    return hli_map_insert(&channel->pubsub->channels, &name->node, name->bytes.data,
+                          name->bytes.length);
+}
+
+static int channel_enter_map(struct hli_channel *channel, struct hli_pubsub *pubsub)
+{
+    channel->pubsub = pubsub;
+    int rc = channel_name_insert(channel, &channel->name);
+    if (rc == 0 && channel->beside.bytes.length > 0)
+        rc = channel_name_insert(channel, &channel->beside); /* only a map's first node can fail */
+    if (rc < 0)
+        channel->pubsub = NULL;
+    return rc;
+}
+
+static void channel_leave_map(struct hli_channel *channel)
+{
+    hli_map_remove(&channel->pubsub->channels, &channel->name.node);
+    if (channel->beside.bytes.length > 0)
+        hli_map_remove(&channel->pubsub->channels, &channel->beside.node);
+    channel->pubsub = NULL;
 }
 
 /* Takes the next step towards what is wanted. Out of memory, it is taken with the next wish or the
@@ -62,8 +91,7 @@ static void channel_move(struct hli_channel *channel)
             channel->state = HLI_CHANNEL_LEAVING;
     }
     if (!channel->is_wanted && channel->state == HLI_CHANNEL_OFF) {
-        hli_map_remove(&pubsub->channels, &channel->node);
-        channel->pubsub = NULL;
+        channel_leave_map(channel);
         hli_op_deinit(&channel->op);
         channel->gone(channel);
     }
@@ -71,12 +99,8 @@ static void channel_move(struct hli_channel *channel)
 
 int hli_channel_want(struct hli_pubsub *pubsub, struct hli_channel *channel)
 {
-    if (!channel->pubsub) {
-        if (hli_map_insert(&pubsub->channels, &channel->node, channel->name.data,
-                           channel->name.length) < 0)
-            return HL_ENOMEM;
-        channel->pubsub = pubsub;
-    }
+    if (!channel->pubsub && channel_enter_map(channel, pubsub) < 0)
+        return HL_ENOMEM;
     channel->is_wanted = true;
     channel_move(channel);
     return 0;
@@ -90,10 +114,16 @@ void hli_channel_drop(struct hli_channel *channel)
     channel_move(channel);
 }
 
+static struct hli_channel_name *pubsub_name_of(struct hli_map_node *node)
+{
+    return HLI_OF(node, struct hli_channel_name, node);
+}
+
+/* A channel that stands in the map under two names has taken its step when it is met again. */
 static void pubsub_move(struct hli_map_node *node, void *arg)
 {
     (void)arg;
-    channel_move(HLI_OF(node, struct hli_channel, node));
+    channel_move(pubsub_name_of(node)->channel);
 }
 
 void hli_pubsub_up(struct hli_pubsub *pubsub)
@@ -108,7 +138,7 @@ struct pubsub_search {
 
 static void pubsub_find_stale(struct hli_map_node *node, void *arg)
 {
-    struct hli_channel *channel = HLI_OF(node, struct hli_channel, node);
+    struct hli_channel *channel = pubsub_name_of(node)->channel;
     struct pubsub_search *search = arg;
 
     if (channel->state == HLI_CHANNEL_ON) {
@@ -136,10 +166,14 @@ void hli_pubsub_down(struct hli_pubsub *pubsub)
 
 void hli_pubsub_message(struct hli_pubsub *pubsub, const struct hli_reply *reply)
 {
-    const struct hli_reply *name = hli_reply_text_at(reply, 1);
+    const struct hli_reply *name = hli_reply_text_at(reply, 1), *text = hli_reply_text_at(reply, 2);
     struct hli_map_node *node =
         name ? hli_map_find(&pubsub->channels, name->text, name->length) : NULL;
+    struct hli_channel *channel = node ? pubsub_name_of(node)->channel : NULL;
 
-    if (node && HLI_OF(node, struct hli_channel, node)->is_wanted)
-        HLI_OF(node, struct hli_channel, node)->message(HLI_OF(node, struct hli_channel, node));
+    if (!channel || !channel->is_wanted || !text)
+        return;
+    const struct hli_message message = {.is_beside = pubsub_name_of(node) == &channel->beside,
+                                        .text = {text->text, text->length}};
+    channel->message(channel, &message);
 }

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Subscriptions: any number of channels on one connection. A message is a hint and nothing more;
- * what it says is not passed on. All of it lives on the loop thread.
+ * Subscriptions: any number of them on one connection. One subscription is to one channel, or to
+ * two by one command: then nobody can count a subscriber of the one who is none of the other. All
+ * of it lives on the loop thread.
  */
 #ifndef HLI_REDIS_PUBSUB_H
 #define HLI_REDIS_PUBSUB_H
@@ -10,19 +11,33 @@
 #include "base/map.h"
 #include "redis/conn.h"
 
-/* One channel, embedded in what wants it. From hli_channel_want() to `gone` it must not go away. */
-struct hli_channel {
+/* What came on which of the two. Borrowed. */
+struct hli_message {
+    bool is_beside;
+    struct hli_bytes text;
+};
+
+struct hli_channel;
+
+struct hli_channel_name {
     struct hli_map_node node;
+    struct hli_bytes bytes; /* borrowed from the owner */
+    struct hli_channel *channel;
+};
+
+/* A subscription, embedded in what wants it. From hli_channel_want() to `gone` it must not go away.
+ */
+struct hli_channel {
     struct hli_pubsub *pubsub;
-    struct hli_bytes name; /* borrowed from the owner */
-    struct hli_op op;      /* SUBSCRIBE or UNSUBSCRIBE */
+    struct hli_channel_name name, beside; /* the second may be empty */
+    struct hli_op op;                     /* SUBSCRIBE or UNSUBSCRIBE */
     enum { HLI_CHANNEL_OFF, HLI_CHANNEL_JOINING, HLI_CHANNEL_ON, HLI_CHANNEL_LEAVING } state;
     bool is_wanted;
     hli_ns confirmed_at; /* what was sent later is ordered behind the subscription; 0 while not
                             subscribed */
 
     void (*confirmed)(struct hli_channel *channel);
-    void (*message)(struct hli_channel *channel);
+    void (*message)(struct hli_channel *channel, const struct hli_message *message);
     void (*gone)(struct hli_channel *channel);
 };
 

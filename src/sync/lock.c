@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+enum { LOCK_MAX_LINGER_MS = 1000 };
+
 int hli_lock_check(const hl_lock *lock, hl_error *err)
 {
     int rc = lock ? hli_client_check(lock->name->client) : HL_EINVAL;
@@ -63,17 +65,22 @@ static int lock_join_name(hl_client *client, const void *name, size_t length, ch
     return length > 0 && hli_name_is_valid(ret_bytes, *ret_length) ? 0 : HL_EINVAL;
 }
 
-int hl_lock_new_bytes(hl_client *client, const void *name, size_t length, hl_lock **ret_lock,
-                      hl_error *err)
+static int lock_check_options(const hl_lock_options *options, hl_error *err)
 {
+    if (options->flags & ~(unsigned)HL_LOCK_POSTED_RELEASE)
+        return hli_fail(err, HL_EINVAL, "flags hold what this version does not know");
+    if (options->linger_ms < 0 || options->linger_ms > LOCK_MAX_LINGER_MS)
+        return hli_fail(err, HL_EINVAL, "linger_ms is not from 0 to %d", LOCK_MAX_LINGER_MS);
+    return 0;
+}
+
+static int lock_make(hl_client *client, const void *name, const hl_lock_options *options,
+                     hl_lock **ret_lock, hl_error *err)
+{
+    size_t length = options->name_length > 0 ? options->name_length : strlen(name);
     char bytes[HLI_NAME_LIMIT];
     size_t total = 0;
-    int rc = hli_client_check(client);
 
-    if (rc < 0)
-        return hli_fail(err, rc, "%s", client ? hl_err_text(rc) : "the client is NULL");
-    if (!name || !ret_lock)
-        return hli_fail(err, HL_EINVAL, "the name or ret_lock is NULL");
     if (lock_join_name(client, name, length, bytes, &total) < 0)
         return hli_fail(err, HL_EINVAL,
                         "a lock's name has 1 to %d bytes, and no braces that split its slot",
@@ -83,13 +90,45 @@ int hl_lock_new_bytes(hl_client *client, const void *name, size_t length, hl_loc
         free(lock);
         return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
     }
+    lock->way = (struct hli_release_way){
+        .is_posted = (options->flags & HL_LOCK_POSTED_RELEASE) != 0,
+        .linger_ms = options->linger_ms,
+    };
     *ret_lock = lock;
     return 0;
 }
 
+int hl_lock_new_with(hl_client *client, const void *name, const hl_lock_options *passed,
+                     hl_lock **ret_lock, hl_error *err)
+{
+    hl_lock_options options = HL_LOCK_OPTIONS_INIT;
+    int rc = hli_client_check(client);
+
+    if (rc < 0)
+        return hli_fail(err, rc, "%s", client ? hl_err_text(rc) : "the client is NULL");
+    if (!name || !ret_lock)
+        return hli_fail(err, HL_EINVAL, "the name or ret_lock is NULL");
+    if (passed && !hli_versioned_read(&options, sizeof(options), passed))
+        return hli_fail(
+            err, HL_EINVAL,
+            "the options' size is not set, or they hold what this version does not know");
+    rc = lock_check_options(&options, err);
+    return rc < 0 ? rc : lock_make(client, name, &options, ret_lock, err);
+}
+
+/* A length of 0 is that of an empty name here, and not a C string's. */
+int hl_lock_new_bytes(hl_client *client, const void *name, size_t length, hl_lock **ret_lock,
+                      hl_error *err)
+{
+    hl_lock_options options = HL_LOCK_OPTIONS_INIT;
+
+    options.name_length = length;
+    return hl_lock_new_with(client, name && length == 0 ? "" : name, &options, ret_lock, err);
+}
+
 int hl_lock_new(hl_client *client, const char *name, hl_lock **ret_lock, hl_error *err)
 {
-    return hl_lock_new_bytes(client, name, name ? strlen(name) : 0, ret_lock, err);
+    return hl_lock_new_with(client, name, NULL, ret_lock, err);
 }
 
 /* In a forked child only the handle itself is freed: the rest is the parent's, and its mutexes may

@@ -5,9 +5,11 @@
 #define HLI_SYNC_LOCK_H
 
 #include "lease/acquire.h"
+#include "lease/release.h"
 
 struct hl_lock {
-    struct hli_name *name; /* counted */
+    struct hli_name *name;      /* counted */
+    struct hli_release_way way; /* immutable: how what is released through it is let go of */
 };
 
 /* May this handle be used? Errors: HL_EINVAL (NULL), HL_EFORKED, HL_ECLOSED. */

@@ -65,7 +65,7 @@ static int lock_call_format(struct lock_call *call, hli_script_id script)
 {
     const struct hli_name *name = call->name;
     const struct hli_bytes key = {name->bytes, name->length};
-    const struct hli_bytes args[] = {name->channel.name, hli_bytes_of("PUBLISH")};
+    const struct hli_bytes args[] = {name->channel.name.bytes, hli_bytes_of("PUBLISH")};
 
     const struct hli_script_words said = {&key, 1, args,
                                           script == HLI_SCRIPT_LOCK_FORCE_RELEASE ? 2 : 0};
