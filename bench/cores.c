@@ -88,3 +88,20 @@ void cores_free_thread(void)
 {
     cores_set(0, cores_all());
 }
+
+bool cores_part(pid_t server)
+{
+    int server_core, client_core;
+
+    if (!cores_pick(&server_core, &client_core))
+        return false;
+    cores_pin_process(server, server_core);
+    cores_pin_thread(client_core);
+    return true;
+}
+
+void cores_free(pid_t server)
+{
+    cores_free_thread();
+    cores_free_process(server);
+}

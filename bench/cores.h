@@ -16,4 +16,9 @@ void cores_pin_thread(int core);             /* the calling one, and those that 
 void cores_free_process(pid_t pid);
 void cores_free_thread(void);
 
+/* The server on one core, the calling thread and those that it starts on another; false when there
+ * is one core only, and nothing was done. And back. */
+bool cores_part(pid_t server);
+void cores_free(pid_t server);
+
 #endif

@@ -1,132 +1,235 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* Processes that want one lock all the time: how fast it goes from one to another, and who gets how
- * much of it. */
-#include "instant.h"
+/*
+ * Processes that want one lock all the time: how fast it goes from one to another, what that costs,
+ * and who gets how much of it. Where hand-over is judged, rounds alternate with the one-trip limit.
+ */
+#include "cores.h"
 #include "must.h"
-#include "samples.h"
-#include "scenario.h"
+#include "rivals.h"
+#include "trip.h"
 
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-enum { HANDOVER_PROCESSES = 4, HANDOVER_TURNS = 1 << 20 };
+enum { HANDOVER_PROCESSES = 4, HANDOVER_ROUND_MS = 100 };
 
-/* Shared by the processes. The lock itself guards the turns, and their count. */
-struct diary {
-    atomic_int ready;
-    atomic_bool begins, ends;
-    size_t count;
-    struct turn {
-        int process;
-        int64_t got_at, gave_at;
-    } turn[HANDOVER_TURNS];
+/* What is tried. */
+struct contest {
+    const char *text;
+    int threads; /* in each process */
+    struct hold hold;
+    bool beside_limit; /* in rounds of 100 ms, else in one go */
+    const char *ratio; /* the figure's name, with a target */
+    double ratio_target;
+    bool is_share; /* the one whose shares and commands are judged */
 };
 
-static void diary_take_turn(struct diary *diary, hl_lock *lock, int process)
+static const struct contest contests[] = {
+    {"hold 0", 1, {0}, true, "handover_vs_one_trip_limit", 1.3, false},
+    {"random hold to 2 ms",
+     1,
+     {.us = 2000, .is_random = true},
+     true,
+     "handover_random_vs_one_trip_limit",
+     1.45,
+     false},
+    {"hold 0, in one go", 1, {0}, false, NULL, 0, true},
+    {"hold 1 ms", 1, {.us = 1000}, false, NULL, 0, false},
+    {"4 threads each, hold 0", 4, {0}, false, NULL, 0, false},
+    {"4 threads each, hold 1 ms", 4, {.us = 1000}, false, NULL, 0, false},
+};
+
+enum { CONTESTS = sizeof(contests) / sizeof(contests[0]) };
+
+/* One side's results. */
+struct outcome {
+    struct samples medians, hands; /* us; of rounds, and all */
+    struct server_load load;
+    uint64_t switches;
+    double seconds;
+};
+
+struct match {
+    struct bench *bench;
+    const struct contest *contest;
+    const char *placement;
+    bool is_judged;
+    struct diary *diary;
+    struct crowd *ours, *limit;
+    struct outcome own, least;
+};
+
+static void match_round(struct match *match, struct crowd *crowd, struct outcome *outcome,
+                        int64_t ms)
 {
-    scenario_acquire(lock);
-    int64_t got_at = instant_now();
-    if (diary->count < HANDOVER_TURNS)
-        diary->turn[diary->count++] =
-            (struct turn){.process = process, .got_at = got_at, .gave_at = instant_now()};
-    scenario_release(lock);
-}
-
-static void process_run(struct bench *bench, struct diary *diary, int process)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    hl_client *client = scenario_client(bench, NULL);
-    hl_lock *lock = scenario_lock(client, "bench:shared:%d", 0);
-
-    atomic_fetch_add(&diary->ready, 1);
-    while (!atomic_load(&diary->begins))
-        instant_sleep_ms(1);
-    while (!atomic_load(&diary->ends))
-        diary_take_turn(diary, lock, process);
-    hl_lock_free(lock);
-    hl_client_close(client);
-    _exit(0);
-}
-
-static void processes_work(struct bench *bench, struct diary *diary, int processes)
-{
-    pid_t pid[HANDOVER_PROCESSES];
-
-    for (int i = 0; i < processes; i++) {
-        pid[i] = fork();
-        must(pid[i] >= 0, "no process");
-        if (pid[i] == 0)
-            process_run(bench, diary, i);
-    }
-    while (atomic_load(&diary->ready) < processes)
-        instant_sleep_ms(1);
-    atomic_store(&diary->begins, true);
-    instant_sleep_ms(bench->is_quick ? 3000 : 10000);
-    atomic_store(&diary->ends, true);
-    for (int i = 0; i < processes; i++) {
-        int status = 0;
-        must(waitpid(pid[i], &status, 0) == pid[i] && status == 0, "process %d failed", i);
-    }
-}
-
-static void handover_tell_shares(struct bench *bench, const struct diary *diary, int processes)
-{
-    size_t share[HANDOVER_PROCESSES] = {0}, least = diary->count, most = 0;
-    char name[96];
-
-    for (size_t i = 0; i < diary->count; i++)
-        share[diary->turn[i].process]++;
-    for (int i = 0; i < processes; i++) {
-        least = share[i] < least ? share[i] : least;
-        most = share[i] > most ? share[i] : most;
-    }
-    double whole = diary->count > 0 ? (double)diary->count : 1;
-    snprintf(name, sizeof(name), "%d processes, one name: smallest share", processes);
-    report_figure(&bench->report, name, 100 * (double)least / whole, "%");
-    snprintf(name, sizeof(name), "%d processes, one name: largest share", processes);
-    report_figure(&bench->report, name, 100 * (double)most / whole, "%");
-}
-
-static void handover_measure(struct bench *bench, int processes)
-{
-    struct diary *diary =
-        mmap(NULL, sizeof(*diary), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct samples hands = {0};
+    struct server_load before = server_load(&match->bench->server);
+    int64_t began = instant_now();
+
+    crowd_round(crowd, ms);
+    outcome->seconds += (double)(instant_now() - began) / 1e9;
+    struct server_load after = server_load(&match->bench->server);
+    server_load_add(&outcome->load, &before, &after);
+    outcome->switches += diary_read(match->diary, &hands);
+    if (hands.count > 0)
+        samples_add(&outcome->medians, samples_quantile(&hands, 0.5));
+    for (size_t i = 0; i < hands.count; i++)
+        samples_add(&outcome->hands, hands.value[i]);
+    samples_free(&hands);
+}
+
+static void match_play(struct match *match)
+{
+    const bool is_quick = match->bench->is_quick;
+
+    if (!match->contest->beside_limit) {
+        int64_t ms = is_quick ? 1500 : 5000;
+        if (match->contest->is_share)
+            ms = is_quick ? 4000 : 10000; /* shares are told after ten seconds, or four */
+        match_round(match, match->ours, &match->own, ms);
+        return;
+    }
+    for (int i = 0; i < (is_quick ? 18 : 60); i++) {
+        bool is_ours_first = i % 2;
+        if (is_ours_first)
+            match_round(match, match->ours, &match->own, HANDOVER_ROUND_MS);
+        match_round(match, match->limit, &match->least, HANDOVER_ROUND_MS);
+        if (!is_ours_first)
+            match_round(match, match->ours, &match->own, HANDOVER_ROUND_MS);
+    }
+}
+
+static void match_figure(struct match *match, const char *text, double value, const char *unit)
+{
     char name[96];
 
-    must(diary != MAP_FAILED, "out of memory");
-    int64_t calls = server_calls(&bench->server, "evalsha"), began = instant_now();
-    processes_work(bench, diary, processes);
-    double seconds = (double)(instant_now() - began) / 1e9;
-    calls = server_calls(&bench->server, "evalsha") - calls;
-    for (size_t i = 1; i < diary->count; i++)
-        if (diary->turn[i].process != diary->turn[i - 1].process)
-            samples_add(&hands, (double)(diary->turn[i].got_at - diary->turn[i - 1].gave_at) / 1e3);
+    snprintf(name, sizeof(name), "4 processes, %s, %s: %s", match->placement, match->contest->text,
+             text);
+    report_figure(&match->bench->report, name, value, unit);
+}
 
-    snprintf(name, sizeof(name), "%d processes, one name: holds", processes);
-    report_figure(&bench->report, name, (double)diary->count / seconds, "/s");
-    snprintf(name, sizeof(name), "%d processes, one name: EVALSHA per hold", processes);
-    report_figure(&bench->report, name, (double)calls / (double)diary->count, "");
-    snprintf(name, sizeof(name), "%d processes, one name: hand-overs, of all holds", processes);
-    report_figure(&bench->report, name, 100 * (double)hands.count / (double)diary->count, "%");
-    snprintf(name, sizeof(name), "%d processes, one name: hand-over p50", processes);
-    report_figure(&bench->report, name, samples_quantile(&hands, 0.5), "us");
-    snprintf(name, sizeof(name), "%d processes, one name: hand-over p99", processes);
-    report_figure(&bench->report, name, samples_quantile(&hands, 0.99), "us");
-    handover_tell_shares(bench, diary, processes);
-    samples_free(&hands);
-    munmap(diary, sizeof(*diary));
+/* What all processes did together, and how it was shared. */
+struct sum {
+    double holds, passes, cpu_us, share;
+};
+
+static struct sum match_sum(const struct match *match)
+{
+    struct sum sum = {0};
+    uint64_t least = UINT64_MAX, most = 0;
+
+    for (int i = 0; i < crowd_size(match->ours); i++) {
+        struct feats feats = crowd_feats(match->ours, i);
+        sum.holds += (double)feats.holds;
+        sum.passes += (double)feats.passes;
+        sum.cpu_us += feats.cpu_us;
+        least = feats.holds < least ? feats.holds : least;
+        most = feats.holds > most ? feats.holds : most;
+    }
+    must(sum.holds > 0, "nobody got the lock");
+    sum.share = (double)least / (double)most;
+    return sum;
+}
+
+static void match_tell_costs(struct match *match, const struct sum *sum)
+{
+    const struct server_load *load = &match->own.load;
+    struct report *report = &match->bench->report;
+    bool is_judged = match->is_judged && match->contest->is_share;
+    double commands = load->client_commands / sum->holds;
+
+    match_figure(match, "holds", sum->holds / match->own.seconds, "/s");
+    match_figure(match, "owner switches", (double)match->own.switches / match->own.seconds, "/s");
+    match_figure(match, "passes, of all holds", 100 * sum->passes / sum->holds, "%");
+    match_figure(match, "server commands an acquisition", load->commands / sum->holds, "");
+    match_figure(match, "server CPU an acquisition", load->cpu_us / sum->holds, "us");
+    match_figure(match, "client CPU an acquisition", sum->cpu_us / sum->holds, "us");
+    if (is_judged) {
+        report_at_most(report, "client_commands_per_acquire", commands, "", 2.2);
+        report_at_least(report, "share_min_over_max", sum->share, "", 0.9);
+    } else {
+        match_figure(match, "client commands an acquisition", commands, "");
+        match_figure(match, "least over most served process", sum->share, "");
+    }
+}
+
+static void match_tell_hands(struct match *match)
+{
+    struct samples *hands = &match->own.hands;
+
+    match_figure(match, "hand-over p50", samples_quantile(hands, 0.5), "us");
+    match_figure(match, "hand-over p99", samples_quantile(hands, 0.99), "us");
+    match_figure(match, "hand-over max", samples_max(hands), "us");
+}
+
+/* The ratio of the medians of the rounds. */
+static void match_tell_ratio(struct match *match)
+{
+    const struct contest *contest = match->contest;
+    struct report *report = &match->bench->report;
+    double own = samples_quantile(&match->own.medians, 0.5);
+    double least = samples_quantile(&match->least.medians, 0.5);
+
+    must(least > 0, "the one-trip limit was not measured");
+    match_figure(match, "one-trip limit p50", least, "us");
+    match_figure(match, "one-trip limit p99", samples_quantile(&match->least.hands, 0.99), "us");
+    if (!match->is_judged) {
+        match_figure(match, "hand-over over one-trip limit", own / least, "x");
+        return;
+    }
+    if (!contest->hold.is_random)
+        report_figure(report, "handover_p50_us", own, "us");
+    report_at_most(report, contest->ratio, own / least, "x", contest->ratio_target);
+}
+
+static void match_run(struct match *match)
+{
+    const struct contest *contest = match->contest;
+    struct rivals rivals = {.bench = match->bench,
+                            .diary = match->diary,
+                            .hold = contest->hold,
+                            .threads = contest->threads};
+    struct trip trip = {
+        .server = &match->bench->server, .diary = match->diary, .hold = contest->hold};
+
+    match->ours = crowd_start(&rivals_job, &rivals, HANDOVER_PROCESSES);
+    if (contest->beside_limit)
+        match->limit = crowd_start(&trip_job, &trip, 2);
+    match_play(match);
+    struct sum sum = match_sum(match);
+    match_tell_costs(match, &sum);
+    match_tell_hands(match);
+    if (contest->beside_limit) {
+        match_tell_ratio(match);
+        crowd_stop(match->limit);
+    }
+    crowd_stop(match->ours);
+    samples_free(&match->own.medians);
+    samples_free(&match->own.hands);
+    samples_free(&match->least.medians);
+    samples_free(&match->least.hands);
+}
+
+static void handover_measure(struct bench *bench, struct diary *diary, bool is_pinned)
+{
+    for (size_t i = 0; i < CONTESTS; i++) {
+        struct match match = {.bench = bench,
+                              .contest = &contests[i],
+                              .placement = is_pinned ? "pinned" : "free",
+                              .is_judged = is_pinned,
+                              .diary = diary};
+        match_run(&match);
+    }
 }
 
 void scenario_handover(struct bench *bench)
 {
-    report_heading("hand-over between processes");
-    handover_measure(bench, 2);
-    handover_measure(bench, HANDOVER_PROCESSES);
+    struct diary *diary = crowd_memory(sizeof(*diary));
+
+    report_heading("4 processes, one name");
+    if (cores_part(bench->server.pid))
+        handover_measure(bench, diary, true);
+    cores_free(bench->server.pid);
+    handover_measure(bench, diary, false);
+    crowd_memory_free(diary, sizeof(*diary));
 }

@@ -20,6 +20,13 @@ static inline int64_t instant_after_ms(int64_t ms)
     return instant_now() + ms * 1000000;
 }
 
+static inline void instant_sleep_us(int64_t us)
+{
+    struct timespec pause = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+
+    nanosleep(&pause, NULL);
+}
+
 static inline void instant_sleep_ms(int64_t ms)
 {
     struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};

@@ -11,17 +11,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct scenario {
     const char *name;
     void (*run)(struct bench *bench);
 } scenarios[] = {
-    {"pair", scenario_pair},         {"threads", scenario_threads}, {"waiters", scenario_waiters},
-    {"holds", scenario_holds},       {"killed", scenario_killed},   {"unheard", scenario_unheard},
-    {"handover", scenario_handover},
+    {"pair", scenario_pair},     {"local", scenario_local},     {"threads", scenario_threads},
+    {"pass", scenario_pass},     {"waiters", scenario_waiters}, {"holds", scenario_holds},
+    {"killed", scenario_killed}, {"unheard", scenario_unheard}, {"handover", scenario_handover},
+    {"bytes", scenario_bytes},
 };
 
 enum { SCENARIOS = sizeof(scenarios) / sizeof(scenarios[0]) };
+
+/* A scenario that takes longer hangs: SIGALRM ends the program, and that its processes. */
+enum { LONGEST_S = 600 };
 
 struct choice {
     int port;
@@ -84,6 +89,7 @@ int main(int argc, char **argv)
         if (choice.only && strcmp(choice.only, scenarios[i].name) != 0)
             continue;
         server_flush(&bench.server);
+        alarm(LONGEST_S);
         scenarios[i].run(&bench);
     }
     server_flush(&bench.server);

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Acquire and release by one thread, beside the raw pair. Before it the raw side is held against
- * redis-benchmark, so that nobody has to believe that it is a fair one.
+ * Acquire and release by one thread, beside the raw pair: as they come, with busy poll, and with
+ * posted release. Before it the raw side is held against redis-benchmark, so that nobody has to
+ * believe that it is a fair one.
  */
 #include "cores.h"
 #include "instant.h"
@@ -16,21 +17,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAIR_ROUND_MS = 50, PAIR_CHECK_CALLS = 20000 };
+enum { PAIR_ROUND_MS = 50, PAIR_CHECK_CALLS = 20000, PAIR_POLL_US = 100 };
 
-struct pair {
-    struct raw raw;
-    hl_lock *lock;
+/* The sides, in the order in which the rounds go. */
+enum { PAIR_RAW, PAIR_PLAIN, PAIR_BUSY, PAIR_POSTED, PAIR_SIDES };
+
+static const struct pair_side {
+    const char *text, *figure;
+    double target;
+} pair_sides[PAIR_SIDES] = {
+    [PAIR_RAW] = {"raw", NULL, 0},
+    [PAIR_PLAIN] = {"hirelock", "uncontended_pair_vs_raw", 1.15},
+    [PAIR_BUSY] = {"busy poll", "busy_poll_pair_vs_raw", 0.75},
+    [PAIR_POSTED] = {"posted release", "posted_pair_vs_raw", 0.72},
 };
 
 static uint64_t pair_raw(void *arg, int64_t until)
 {
-    struct pair *pair = arg;
+    struct raw *raw = arg;
     uint64_t done = 0;
 
     do {
-        must(raw_acquire(&pair->raw), "the raw side met a strange lock");
-        raw_release(&pair->raw);
+        must(raw_acquire(raw), "the raw side met a strange lock");
+        raw_release(raw);
         done++;
     } while (instant_now() < until);
     return done;
@@ -38,42 +47,72 @@ static uint64_t pair_raw(void *arg, int64_t until)
 
 static uint64_t pair_ours(void *arg, int64_t until)
 {
-    const struct pair *pair = arg;
+    hl_lock *lock = arg;
     uint64_t done = 0;
 
     do {
-        scenario_acquire(pair->lock);
-        scenario_release(pair->lock);
+        scenario_acquire(lock);
+        scenario_release(lock);
         done++;
     } while (instant_now() < until);
     return done;
 }
 
-static void pair_measure(struct bench *bench, const char *placement)
+/* Targets are for a server and a client on a core each. */
+static void pair_tell(struct bench *bench, const struct rounds *rounds, const char *placement,
+                      bool is_judged)
 {
-    struct pair pair;
     char name[96];
-    struct rounds rounds = {.count = bench->is_quick ? 40 : 100,
-                            .ms = PAIR_ROUND_MS,
-                            .raw = pair_raw,
-                            .ours = pair_ours,
-                            .arg = &pair};
+
+    for (size_t i = 0; i < rounds->sides; i++) {
+        const struct rounds_side *side = &rounds->side[i];
+        const struct pair_side *about = &pair_sides[i];
+        snprintf(name, sizeof(name), "pair, %s: %s", placement, about->text);
+        report_figure(&bench->report, name, 1e6 / side->rate, "us");
+        snprintf(name, sizeof(name), "pair, %s: %s, client CPU", placement, about->text);
+        report_figure(&bench->report, name, side->cpu_us, "us");
+        if (i == PAIR_RAW)
+            continue;
+        double ratio = rounds->side[PAIR_RAW].rate / side->rate;
+        snprintf(name, sizeof(name), "pair, %s: %s over raw", placement, about->text);
+        if (is_judged)
+            report_at_most(&bench->report, about->figure, ratio, "x", about->target);
+        else
+            report_figure(&bench->report, name, ratio, "x");
+    }
+}
+
+static void pair_measure(struct bench *bench, const char *placement, bool is_judged)
+{
+    struct raw raw;
+    hl_client_options busy = HL_CLIENT_OPTIONS_INIT;
+    hl_lock_options posted = HL_LOCK_OPTIONS_INIT;
+
+    busy.busy_poll_us = PAIR_POLL_US;
+    posted.flags = HL_LOCK_POSTED_RELEASE;
     hl_client *client = scenario_client(bench, NULL);
+    hl_client *poller = scenario_client(bench, &busy);
+    hl_lock *plain_lock = scenario_lock(client, "bench:own:%d", PAIR_PLAIN);
+    hl_lock *busy_lock = scenario_lock(poller, "bench:own:%d", PAIR_BUSY);
+    hl_lock *posted_lock = scenario_lock_with(client, "bench:own:3", &posted);
+    struct rounds rounds = {.count = bench->is_quick ? 36 : 100,
+                            .ms = PAIR_ROUND_MS,
+                            .sides = PAIR_SIDES,
+                            .side = {[PAIR_RAW] = {pair_raw, &raw},
+                                     [PAIR_PLAIN] = {pair_ours, plain_lock},
+                                     [PAIR_BUSY] = {pair_ours, busy_lock},
+                                     [PAIR_POSTED] = {pair_ours, posted_lock}}};
 
-    raw_open(&pair.raw, &bench->server, "bench:raw:0", 0);
-    pair.lock = scenario_lock(client, "bench:own:%d", 0);
+    raw_open(&raw, &bench->server, "bench:raw:0", 0);
     rounds_run(&rounds);
+    pair_tell(bench, &rounds, placement, is_judged);
 
-    snprintf(name, sizeof(name), "pair, %s: raw", placement);
-    report_figure(&bench->report, name, 1e6 / rounds.raw_rate, "us");
-    snprintf(name, sizeof(name), "pair, %s: hirelock", placement);
-    report_figure(&bench->report, name, 1e6 / rounds.ours_rate, "us");
-    snprintf(name, sizeof(name), "pair, %s: hirelock over raw", placement);
-    report_at_most(&bench->report, name, rounds.raw_rate / rounds.ours_rate, "x", 1.35);
-
-    hl_lock_free(pair.lock);
+    hl_lock_free(plain_lock);
+    hl_lock_free(busy_lock);
+    hl_lock_free(posted_lock);
     hl_client_close(client);
-    raw_close(&pair.raw);
+    hl_client_close(poller);
+    raw_close(&raw);
 }
 
 /* The rate that redis-benchmark gives for the same command: "COMMAND","RATE",... on the last line.
@@ -112,7 +151,7 @@ static void pair_check_raw(struct bench *bench)
     struct raw raw;
 
     raw_open(&raw, &bench->server, "bench:raw:check", 0);
-    for (int i = 0; i < (bench->is_quick ? 5 : 11); i++) {
+    for (int i = 0; i < (bench->is_quick ? 3 : 11); i++) {
         samples_add(&raw_rates, pair_raw_rate(&raw));
         samples_add(&other_rates, pair_redis_benchmark(&raw, bench->server.port));
     }
@@ -126,23 +165,20 @@ static void pair_check_raw(struct bench *bench)
     samples_free(&other_rates);
 }
 
-/* What wakes whom across cores decides more than what either side does; so each placement is told.
- */
+/* What wakes whom across cores decides more than what either side does; so each placement is told,
+ * and the one that repeats itself is judged. */
 void scenario_pair(struct bench *bench)
 {
     int server_core, client_core;
-    bool has_two = cores_pick(&server_core, &client_core);
 
+    cores_pick(&server_core, &client_core);
     report_heading("acquire and release, one thread");
     cores_pin_process(bench->server.pid, server_core);
     cores_pin_thread(server_core);
     pair_check_raw(bench);
-    pair_measure(bench, "all on one core");
-    if (has_two) {
-        cores_pin_thread(client_core);
-        pair_measure(bench, "server and client on a core each");
-    }
-    cores_free_thread();
-    cores_free_process(bench->server.pid);
-    pair_measure(bench, "free placement");
+    pair_measure(bench, "one core", false);
+    if (cores_part(bench->server.pid))
+        pair_measure(bench, "pinned", true);
+    cores_free(bench->server.pid);
+    pair_measure(bench, "free", false);
 }

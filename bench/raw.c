@@ -11,6 +11,10 @@
 
 enum { RAW_LEASE_MS = 30000 };
 
+#define RAW_GRANTS "hirelock:"
+#define RAW_QUEUE_TTL "10000"
+#define RAW_CLAIM "4000"
+
 static void raw_load(struct raw *raw, hli_script_id id)
 {
     const struct hli_script *script = hli_script_get(id);
@@ -45,6 +49,8 @@ void raw_name(struct raw *raw, const char *name)
 {
     snprintf(raw->name, sizeof(raw->name), "%s", name);
     snprintf(raw->channel, sizeof(raw->channel), "redisson_lock__channel:{%s}", name);
+    snprintf(raw->queue, sizeof(raw->queue), "hirelock_queue:{%s}", name);
+    snprintf(raw->others, sizeof(raw->others), "hirelock:{%s}", name);
 }
 
 static int64_t raw_call(struct raw *raw, int argc, const char **argv)
@@ -60,25 +66,28 @@ static int64_t raw_call(struct raw *raw, int argc, const char **argv)
 
 bool raw_acquire(struct raw *raw)
 {
-    const char *argv[] = {"EVALSHA", raw->acquire_sha, "1", raw->name, raw->field, raw->lease, "1"};
+    const char *argv[] = {"EVALSHA",  raw->acquire_sha, "1", raw->name,
+                          raw->field, raw->lease,       "1", raw->queue,
+                          RAW_GRANTS, RAW_QUEUE_TTL};
 
-    return raw_call(raw, 7, argv) == 1;
+    return raw_call(raw, 10, argv) == 1;
 }
 
-static void raw_release_to(struct raw *raw, const char *channel)
+static void raw_release_to(struct raw *raw, const char *channel, const char *queue)
 {
-    const char *argv[] = {"EVALSHA", raw->release_sha, "1",      raw->name, raw->field, "0", "0",
-                          "0",       channel,          "PUBLISH"};
+    const char *argv[] = {
+        "EVALSHA", raw->release_sha, "1",   raw->name,  raw->field, "0",         "0", "0",
+        channel,   "PUBLISH",        queue, RAW_GRANTS, RAW_CLAIM,  raw->others, "1", "NUMSUB"};
 
-    must(raw_call(raw, 10, argv) == 1, "the raw side lost its lock");
+    must(raw_call(raw, 16, argv) == 1, "the raw side lost its lock");
 }
 
 void raw_release(struct raw *raw)
 {
-    raw_release_to(raw, raw->channel);
+    raw_release_to(raw, raw->channel, raw->queue);
 }
 
 void raw_release_unheard(struct raw *raw)
 {
-    raw_release_to(raw, "bench:nobody-listens");
+    raw_release_to(raw, "bench:nobody-listens", "");
 }

@@ -15,7 +15,7 @@
 struct raw {
     redisContext *link;
     const char *acquire_sha, *release_sha;
-    char name[64], channel[96], field[64], lease[24];
+    char name[64], channel[96], queue[96], others[96], field[64], lease[24];
 };
 
 /* Connects, and loads the scripts. `number` is the field's, one for each raw side. */
@@ -27,7 +27,8 @@ void raw_name(struct raw *raw, const char *name); /* from now on it is about thi
 bool raw_acquire(struct raw *raw); /* false: busy */
 void raw_release(struct raw *raw);
 
-/* The release whose message is lost: it goes to a channel that nobody listens to. */
+/* The release whose message is lost: it grants to nobody, and tells a channel that nobody listens
+ * to. */
 void raw_release_unheard(struct raw *raw);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { REPORT_FIGURES = 128 };
+enum { REPORT_FIGURES = 512 };
 
 struct figure {
     char name[96];

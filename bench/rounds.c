@@ -1,34 +1,52 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* Rounds: raw, ours, ours, raw, and so on. */
+/* Rounds: first to last, last to first, and so on. */
 #include "rounds.h"
 
+#include "cpu.h"
 #include "instant.h"
 #include "samples.h"
 
-#include <stdbool.h>
+enum { ROUNDS_WARM_UP = 2 };
 
-static double rounds_rate(const struct rounds *rounds, rounds_side *side)
+struct score {
+    struct samples rates;
+    double cpu_us, done;
+};
+
+static void rounds_play(const struct rounds *rounds, size_t number, struct score *score)
 {
+    const struct rounds_side *side = &rounds->side[number];
+    double cpu_us = cpu_own_us();
     int64_t began = instant_now();
-    uint64_t done = side(rounds->arg, began + rounds->ms * 1000000);
+    double done = (double)side->work(side->arg, began + rounds->ms * 1000000);
 
-    return (double)done * 1e9 / (double)(instant_now() - began);
+    samples_add(&score->rates, done * 1e9 / (double)(instant_now() - began));
+    score->cpu_us += cpu_own_us() - cpu_us;
+    score->done += done;
 }
 
-/* The first two rounds of each warm up and do not count. */
+static void rounds_forget(struct score *score)
+{
+    samples_free(&score->rates);
+    *score = (struct score){0};
+}
+
 void rounds_run(struct rounds *rounds)
 {
-    struct samples raw = {0}, ours = {0};
+    struct score score[ROUNDS_SIDES] = {0};
 
-    for (size_t i = 0; i < 2 * (rounds->count + 2); i++) {
-        bool is_raw = i % 4 == 0 || i % 4 == 3;
-        double rate = rounds_rate(rounds, is_raw ? rounds->raw : rounds->ours);
-        if (i >= 4)
-            samples_add(is_raw ? &raw : &ours, rate);
+    for (size_t i = 0; i < rounds->count + ROUNDS_WARM_UP; i++) {
+        for (size_t j = 0; j < rounds->sides; j++) {
+            size_t number = i % 2 ? rounds->sides - 1 - j : j;
+            rounds_play(rounds, number, &score[number]);
+            if (i < ROUNDS_WARM_UP)
+                rounds_forget(&score[number]);
+        }
     }
-    rounds->raw_rate = samples_quantile(&raw, 0.5);
-    rounds->ours_rate = samples_quantile(&ours, 0.5);
-    samples_free(&raw);
-    samples_free(&ours);
+    for (size_t i = 0; i < rounds->sides; i++) {
+        rounds->side[i].rate = samples_quantile(&score[i].rates, 0.5);
+        rounds->side[i].cpu_us = score[i].done > 0 ? score[i].cpu_us / score[i].done : 0;
+        rounds_forget(&score[i]);
+    }
 }

@@ -27,16 +27,36 @@ hl_lock *scenario_lock(hl_client *client, const char *format, int number)
     return lock;
 }
 
-void scenario_acquire(hl_lock *lock)
+hl_lock *scenario_lock_with(hl_client *client, const char *name, const hl_lock_options *options)
 {
+    hl_lock *lock = NULL;
     hl_error err = HL_ERROR_INIT;
 
-    must(hl_lock_acquire(lock, &err) == 0, "%s", err.text);
+    must(hl_lock_new_with(client, name, options, &lock, &err) == 0, "lock: %s", err.text);
+    return lock;
+}
+
+hl_stats scenario_stats(hl_client *client)
+{
+    hl_stats stats = {.size = sizeof(stats)};
+
+    must(hl_client_stats(client, &stats) == 0, "no statistics");
+    return stats;
+}
+
+/* Without an hl_error, which would have to be cleared each time. */
+void scenario_acquire(hl_lock *lock)
+{
+    int code = hl_lock_acquire(lock, NULL);
+
+    if (code != 0)
+        must(false, "acquire: %s", hl_err_name(code));
 }
 
 void scenario_release(hl_lock *lock)
 {
-    hl_error err = HL_ERROR_INIT;
+    int code = hl_lock_release(lock, NULL);
 
-    must(hl_lock_release(lock, &err) == 0, "%s", err.text);
+    if (code != 0)
+        must(false, "release: %s", hl_err_name(code));
 }

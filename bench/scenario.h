@@ -17,16 +17,21 @@ struct bench {
 };
 
 void scenario_pair(struct bench *bench);     /* one thread, acquire and release */
-void scenario_threads(struct bench *bench);  /* 64 threads, a name each */
+void scenario_local(struct bench *bench);    /* what sends nothing: reentry, linger */
+void scenario_threads(struct bench *bench);  /* threads with a name each */
+void scenario_pass(struct bench *bench);     /* 8 threads of one process, one name */
 void scenario_waiters(struct bench *bench);  /* 1,000 threads wait for one name */
 void scenario_holds(struct bench *bench);    /* 100,000 locks held and renewed */
 void scenario_killed(struct bench *bench);   /* holders that die */
 void scenario_unheard(struct bench *bench);  /* messages that are lost */
 void scenario_handover(struct bench *bench); /* processes that take turns */
+void scenario_bytes(struct bench *bench);    /* memory of a handle, a hold, a waiter */
 
 /* Calls that the scenarios share; what fails ends the program. */
 hl_client *scenario_client(const struct bench *bench, const hl_client_options *options);
 hl_lock *scenario_lock(hl_client *client, const char *format, int number);
+hl_lock *scenario_lock_with(hl_client *client, const char *name, const hl_lock_options *options);
+hl_stats scenario_stats(hl_client *client);
 void scenario_acquire(hl_lock *lock);
 void scenario_release(hl_lock *lock);
 

@@ -6,6 +6,7 @@
 #include "must.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,46 @@ double server_cpu_us(struct server *server)
 {
     return 1e6 * (server_info_number(server, "cpu", "used_cpu_sys:") +
                   server_info_number(server, "cpu", "used_cpu_user:"));
+}
+
+/* Commands that no script of ours calls. */
+static bool server_is_sent_by_clients(const char *command)
+{
+    static const char *const known[] = {"evalsha", "eval", "script", "subscribe", "unsubscribe",
+                                        "ping",    "auth", "client", "hello",     "select"};
+    size_t length = strcspn(command, "|:");
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strlen(known[i]) == length && strncmp(command, known[i], length) == 0)
+            return true;
+    return false;
+}
+
+struct server_load server_load(struct server *server)
+{
+    static const char line[] = "cmdstat_", calls[] = "calls=";
+    struct server_load load = {.cpu_us = server_cpu_us(server)};
+    redisReply *reply = server_reply(server, "INFO commandstats");
+
+    for (const char *at = reply->str; (at = strstr(at, line));) {
+        at += strlen(line);
+        const char *number = strstr(at, calls);
+        if (!number || strncmp(at, "info:", 5) == 0)
+            continue;
+        double count = strtod(number + strlen(calls), NULL);
+        load.commands += count;
+        load.client_commands += server_is_sent_by_clients(at) ? count : 0;
+    }
+    freeReplyObject(reply);
+    return load;
+}
+
+void server_load_add(struct server_load *sum, const struct server_load *before,
+                     const struct server_load *after)
+{
+    sum->cpu_us += after->cpu_us - before->cpu_us;
+    sum->commands += after->commands - before->commands;
+    sum->client_commands += after->client_commands - before->client_commands;
 }
 
 int64_t server_subscribers(struct server *server, const char *channel)

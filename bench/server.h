@@ -28,6 +28,16 @@ int64_t server_calls(struct server *server, const char *command); /* since it wa
 double server_command_us(struct server *server, const char *command);
 double server_cpu_us(struct server *server);
 
+/* What the server did since it was started: all commands, those inside of scripts and messages'
+ * included, and those that clients sent. INFO does not count. */
+struct server_load {
+    double cpu_us, commands, client_commands;
+};
+
+struct server_load server_load(struct server *server);
+void server_load_add(struct server_load *sum, const struct server_load *before,
+                     const struct server_load *after);
+
 /* How many connections listen to the channel; and how many channels begin with `prefix`. */
 int64_t server_subscribers(struct server *server, const char *channel);
 int64_t server_channels(struct server *server, const char *prefix);
