@@ -24,14 +24,6 @@ static void *waiter_run(void *arg)
     return NULL;
 }
 
-static hl_stats waiters_stats(hl_client *client)
-{
-    hl_stats stats = {.size = sizeof(stats)};
-
-    must(hl_client_stats(client, &stats) == 0, "no statistics");
-    return stats;
-}
-
 static void waiters_start(pthread_t *threads, hl_lock *lock)
 {
     pthread_attr_t attr;
@@ -47,7 +39,7 @@ static void waiters_gather(struct bench *bench, hl_client *client, const char *c
 {
     int64_t deadline = instant_after_ms(30000);
 
-    while (waiters_stats(client).waiters_now < WAITERS ||
+    while (scenario_stats(client).waiters_now < WAITERS ||
            server_subscribers(&bench->server, channel) < 1) {
         must(instant_now() < deadline, "the waiters do not come together");
         instant_sleep_ms(1);
@@ -64,8 +56,7 @@ static void waiters_idle(struct bench *bench)
     instant_sleep_ms(ms);
     double seconds = (double)(instant_now() - began) / 1e9;
     double calls = (double)(server_calls(&bench->server, "evalsha") - before);
-    report_at_most(&bench->report, "1,000 waiters, idle: EVALSHA per second", calls / seconds, "/s",
-                   1);
+    report_at_most(&bench->report, "idle_evalsha_per_second", calls / seconds, "/s", 1);
 }
 
 /* The server stands still for more than two polls: what was written meanwhile, without the pings of
@@ -73,11 +64,11 @@ static void waiters_idle(struct bench *bench)
 static void waiters_standstill(struct bench *bench, hl_client *client)
 {
     int64_t pings = server_calls(&bench->server, "ping");
-    uint64_t before = waiters_stats(client).commands;
+    uint64_t before = scenario_stats(client).commands;
 
     must(kill(bench->server.pid, SIGSTOP) == 0, "the server cannot be stopped");
     instant_sleep_ms(WAITERS_STANDSTILL_MS);
-    uint64_t written = waiters_stats(client).commands - before;
+    uint64_t written = scenario_stats(client).commands - before;
     kill(bench->server.pid, SIGCONT);
     instant_sleep_ms(50);
     pings = server_calls(&bench->server, "ping") - pings;
