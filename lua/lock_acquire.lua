@@ -1,16 +1,20 @@
 -- SPDX-FileCopyrightText: hirelock contributors
 -- SPDX-License-Identifier: MIT
--- Take the lock, take it deeper, or make its lease longer.
+-- Take the lock, take it deeper, or make its lease longer; or stand in the queue for it.
 --
 -- KEYS name
--- ARGV field lease_ms want            the hold count wanted, absolute: a repeated command changes nothing
--- reply {1}                           held by this field, with at least this count and this lease
---       {-1}                          want > 1, but the outer hold is gone
---       {0, pttl_ms, holder, count}   held by another field
+-- ARGV field lease_ms want queue queue_ms mailbox
+--      want      the hold count wanted, absolute: a repeated command changes nothing
+--      queue_ms  how long the queue stands without being asked for; 0: do not queue
+--      mailbox   what a client's id follows in the name of its own channel
+-- reply {1, fresh}                           held by this field, with at least this count and this lease; fresh is 1 when it was free
+--       {-1}                                 want > 1, but the outer hold is gone
+--       {0, pttl_ms, s, us, holder, count}   held by another field, at this time of the server
 --
 -- Keeps: a key of this lock never lacks an expiry, and no step shortens one. The lease is judged before anything is written,
 -- for an error raised after a write leaves the write behind: digits only, since PEXPIRE refuses the 1e3 that Lua reads. An
--- expiry that is refused all the same (by ACL) takes the key back.
+-- expiry that is refused all the same (by ACL) takes the key back. Who finds no key forgets the queue: its living members ask
+-- again, its dead ones would cost a claim each. The queue is no KEY, and what is done to it may be refused: then there is none.
 local lease, want = string.find(ARGV[2], '^%d+$') and tonumber(ARGV[2]), tonumber(ARGV[3])
 if not lease or lease < 1 or lease > 1e11 or not want or want < 1 then
   return redis.error_reply('HIRELOCK bad lease time or hold count')
@@ -20,7 +24,7 @@ local count = redis.call('HGET', KEYS[1], ARGV[1])
 if count then
   if redis.call('PTTL', KEYS[1]) < lease then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
   if tonumber(count) < want then redis.call('HINCRBY', KEYS[1], ARGV[1], want - count) end
-  return {1}
+  return {1, 0}
 end
 
 if redis.call('EXISTS', KEYS[1]) == 0 then
@@ -31,9 +35,18 @@ if redis.call('EXISTS', KEYS[1]) == 0 then
     redis.call('DEL', KEYS[1])
     return expiry
   end
-  return {1}
+  redis.pcall('DEL', ARGV[4])
+  return {1, 1}
 end
 
 if want > 1 then return {-1} end
-local holder = redis.call('HGETALL', KEYS[1])
-return {0, redis.call('PTTL', KEYS[1]), holder[1], holder[2]}
+local holder, time = redis.call('HGETALL', KEYS[1]), redis.pcall('TIME')
+if time.err then
+  time = {0, 0} -- without a clock nobody can tell an old grant from a new one: no queue
+elseif ARGV[5] ~= '0' then
+  redis.pcall('ZADD', ARGV[4], 'NX', time[1] * 1000000 + time[2], ARGV[1])
+  redis.pcall('PEXPIRE', ARGV[4], ARGV[5])
+end
+local client = string.match(holder[1], '^(.*):[^:]*$')
+if client then redis.pcall('PUBLISH', ARGV[6] .. client, 'w ' .. KEYS[1]) end
+return {0, redis.call('PTTL', KEYS[1]), tonumber(time[1]), tonumber(time[2]), holder[1], holder[2]}

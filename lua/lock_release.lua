@@ -1,33 +1,76 @@
 -- SPDX-FileCopyrightText: hirelock contributors
 -- SPDX-License-Identifier: MIT
--- Let go of the lock, or of some of its levels; also what a wait sends that is over, for it may have got the lock meanwhile.
+-- Let go of the lock, or of some of its levels, and hand it to the first in the queue; also what a wait sends that is over, for it
+-- may stand in the queue, or have got the lock meanwhile.
 --
 -- KEYS name
--- ARGV field want lease_ms rest_ms channel publish
---      want      the hold count that is left, absolute; 0 ends the hold
---      lease_ms  of want > 0: the lease goes on for at least so long
---      rest_ms   of want = 0: 0 deletes the key; else it rests for so long, with count 0 and nobody inside
--- reply {1}      done, now or by an earlier copy of this command that left the key resting
---       {0}      this field holds nothing
+-- ARGV field want lease_ms rest_ms channel publish queue mailbox claim_ms own_channel courtesy numsub
+--      want         the hold count that is left, absolute; 0 ends the hold
+--      lease_ms     of want > 0: the lease goes on for at least so long
+--      rest_ms      of want = 0: 0 deletes the key; else it rests for so long, with count 0 and nobody inside
+--      channel      Redisson's, which all who wait listen to; own_channel is listened to by us alone
+--      claim_ms     how long the next one has to take up what was written for it
+--      courtesy     1: it is Redisson's turn if somebody of it waits
+-- reply {0}                    this field holds nothing, and queues no more
+--       {1, next, strangers}   done, now or by an earlier copy that left the key resting; next: the field that has it now, or '';
+--                              strangers: how many of Redisson's listen, as far as it was looked at
 --
--- Keeps: works at maxmemory (PEXPIRE before HINCRBY: a script that has written already may go on writing). The message is
--- last and its refusal is no failure: the key is gone, and waiters poll.
+-- Keeps: works at maxmemory (DEL before HSET, PEXPIRE before HINCRBY: a script that has freed memory, or has written already, may
+-- go on writing). A grant is written before it is told, never the other way, and only to a client that listens. The message
+-- is last and its refusal is no failure: the key is gone, or the next one polls.
 local count, want = redis.call('HGET', KEYS[1], ARGV[1]), tonumber(ARGV[2])
-if not count then return {0} end
+if not count then
+  if want == 0 then redis.pcall('ZREM', ARGV[7], ARGV[1]) end
+  return {0}
+end
 count = tonumber(count) or 0 -- a stranger may have written anything
 
 if want > 0 then
   redis.call('PEXPIRE', KEYS[1], math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])))
   if count > want then redis.call('HINCRBY', KEYS[1], ARGV[1], want - count) end
-  return {1}
+  return {1, '', 0}
 end
 
 if tonumber(ARGV[4]) > 0 then
   redis.call('PEXPIRE', KEYS[1], ARGV[4])
   if count > 0 then redis.call('HINCRBY', KEYS[1], ARGV[1], -count) end
-  return {1}
+  return {1, '', 0}
+end
+
+local function strangers()
+  local listeners = redis.pcall('PUBSUB', ARGV[12], ARGV[5], ARGV[10])
+  return listeners.err and 0 or math.max(0, listeners[2] - listeners[4])
+end
+
+local waiting, time, others = redis.pcall('ZCARD', ARGV[7]), nil, 0
+local has_queue = type(waiting) == 'number' and waiting > 0
+if has_queue then
+  time = redis.pcall('TIME')
+  others = strangers()
+end
+if has_queue and others > 0 and ARGV[11] == '1' then
+  redis.pcall(ARGV[6], ARGV[10], 'y')
+elseif has_queue and not time.err then
+  local own = string.match(ARGV[1], '^(.*):[^:]*$')
+  for _ = 1, 16 do
+    local popped = redis.pcall('ZPOPMIN', ARGV[7])
+    local field = not popped.err and popped[1]
+    if not field then break end
+    local client = string.match(field, '^(.*):[^:]*$')
+    waiting = waiting - 1
+    local listeners = client and client ~= own and redis.pcall('PUBSUB', ARGV[12], ARGV[8] .. client)
+    if listeners and not listeners.err and listeners[2] > 0 then
+      redis.call('DEL', KEYS[1])
+      redis.call('HSET', KEYS[1], field, 1)
+      redis.call('PEXPIRE', KEYS[1], ARGV[9])
+      redis.pcall(ARGV[6], ARGV[8] .. client,
+        'g ' .. field .. ' ' .. time[1] .. ' ' .. time[2] .. ' ' .. waiting + others .. ' ' .. KEYS[1])
+      return {1, field, others}
+    end
+  end
 end
 
 redis.call('DEL', KEYS[1])
-redis.pcall(ARGV[6], ARGV[5], '0')
-return {1}
+local heard = redis.pcall(ARGV[6], ARGV[5], '0')
+if not has_queue and ARGV[11] == '1' and type(heard) == 'number' and heard > 0 then others = strangers() end
+return {1, '', others}

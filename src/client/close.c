@@ -10,6 +10,8 @@
 #include "client/clients.h"
 #include "lease/acquire.h"
 #include "lease/call.h"
+#include "lease/contest.h"
+#include "lease/grant.h"
 #include "lease/hold.h"
 #include "lease/loss.h"
 #include "lease/release.h"
@@ -30,8 +32,10 @@ static void close_name(struct hli_name *name, void *arg)
     hli_turn_begin(&turn, name);
     hli_acquire_cancel_all(&turn);
     struct hli_tenure *tenure = name->current;
-    if (tenure && tenure->state == HLI_TENURE_OWN &&
-        (client->settings.flags & HL_CLIENT_RELEASE_ON_CLOSE)) {
+    if (tenure && tenure->state == HLI_TENURE_IDLE) {
+        hli_release_quietly(&turn, tenure);
+    } else if (tenure && tenure->state == HLI_TENURE_OWN &&
+               (client->settings.flags & HL_CLIENT_RELEASE_ON_CLOSE)) {
         hli_hold_end(tenure);
         hli_release_quietly(&turn, tenure);
     } else if (tenure && tenure->state == HLI_TENURE_OWN) {
@@ -58,7 +62,8 @@ static void close_bury_name(struct hli_name *name, void *arg)
     hli_turn_begin(&turn, name);
     hli_release_bury_all(&turn);
     hli_turn_end(&turn);
-    hli_channel_drop(&name->channel);
+    if (name->contest)
+        hli_contest_stop_listening(name->contest);
 }
 
 /* Step 2: nothing more will be answered. */
@@ -67,6 +72,7 @@ static void close_link(void *arg)
     struct close_step *step = arg;
 
     hli_link_stop(step->client->link);
+    hli_grants_stop_listening(step->client);
     hli_names_visit(step->client, close_bury_name, NULL);
     hli_calls_fail(step->client, HL_ECANCELED, "the client is closed");
     hli_gate_open(&step->gate);

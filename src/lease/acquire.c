@@ -6,8 +6,10 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "lease/ask.h"
+#include "lease/contest.h"
 #include "lease/deepen.h"
 #include "lease/hold.h"
+#include "lease/keep.h"
 #include "lease/loss.h"
 
 #include <stdio.h>
@@ -39,12 +41,11 @@ static int acquire_check(const hl_acquire_options *options, hl_error *err)
     return 0;
 }
 
-static void acquire_take_options(struct hli_acquire *acquire, const hl_acquire_options *options)
+static void acquire_take_options(struct hli_acquire *acquire, const hl_acquire_options *options,
+                                 int64_t watch_ms)
 {
-    int64_t watchdog_ms = acquire->name->client->settings.watchdog_timeout_ms;
-
     acquire->is_watched = options->lease_ms == 0;
-    acquire->lease_ms = acquire->is_watched ? watchdog_ms : options->lease_ms;
+    acquire->lease_ms = acquire->is_watched ? watch_ms : options->lease_ms;
     acquire->is_try = options->wait_ms == HL_NO_WAIT;
     acquire->max_hold_ms = options->max_hold_ms;
     acquire->min_hold_ms = options->min_hold_ms;
@@ -53,9 +54,7 @@ static void acquire_take_options(struct hli_acquire *acquire, const hl_acquire_o
     acquire->ret_busy = options->ret_busy;
 }
 
-/* Everything that needs memory is made here, so that nothing is ever held in Redis without a record
- * of it here. */
-int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name,
+int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name, int64_t watch_ms,
                      const hl_acquire_options *options, hl_error *err)
 {
     struct hl_owner *owner = options->owner ? options->owner : hli_owner_of_thread();
@@ -64,15 +63,11 @@ int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name,
     if (rc < 0)
         return rc;
     *acquire = (struct hli_acquire){.name = name, .owner = owner};
-    acquire->spare = owner ? hli_tenure_new(name) : NULL;
-    if (!acquire->spare ||
-        (options->on_event && hli_callbacks_want(&name->client->callbacks) < 0)) {
-        hli_tenure_unref(acquire->spare);
+    if (!owner || (options->on_event && hli_callbacks_want(&name->client->callbacks) < 0))
         return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
-    }
     hli_name_ref(name);
     hli_owner_ref(owner);
-    acquire_take_options(acquire, options);
+    acquire_take_options(acquire, options, watch_ms);
     /* A try waits for no holder; how long it waits for a server is the outage timeout's business.
      */
     hli_wait_init(&acquire->wait, name->client,
@@ -86,7 +81,6 @@ int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name,
 
 void hli_acquire_deinit(struct hli_acquire *acquire)
 {
-    hli_tenure_unref(acquire->spare);
     hli_tenure_unref(acquire->got);
     hli_owner_unref(acquire->owner);
     hli_name_unref(acquire->name);
@@ -136,11 +130,12 @@ static void acquire_tell_busy(const struct hli_turn *turn, hl_lock_info *ret_bus
         info.hold_count = tenure->hold.count;
         info.lease_left_ms = hli_ms_left(turn->now, tenure->valid_until);
         hli_tenure_field(tenure, info.owner);
-    } else {
-        info.mine = strncmp(name->busy.owner, name->client->id, HLI_UUID_LENGTH) == 0;
-        info.hold_count = name->busy.count;
-        info.lease_left_ms = name->busy.pttl_ms;
-        memcpy(info.owner, name->busy.owner, sizeof(info.owner));
+    } else if (name->contest) {
+        const struct hli_busy *busy = &name->contest->busy;
+        info.mine = strncmp(busy->owner, name->client->id, HLI_UUID_LENGTH) == 0;
+        info.hold_count = busy->count;
+        info.lease_left_ms = busy->pttl_ms;
+        memcpy(info.owner, busy->owner, sizeof(info.owner));
     }
     size_t size = ret_busy->size < sizeof(info) ? ret_busy->size : sizeof(info);
     info.size = ret_busy->size;
@@ -151,15 +146,21 @@ void hli_acquire_fail_busy(struct hli_turn *turn, struct hli_acquire *acquire, i
 {
     const struct hli_tenure *tenure = turn->name->current;
     bool is_ours = tenure && tenure->state == HLI_TENURE_OWN;
+    const char *holder = turn->name->contest ? turn->name->contest->busy.owner : "";
     char text[160];
 
     if (acquire->ret_busy)
         acquire_tell_busy(turn, acquire->ret_busy);
     snprintf(text, sizeof(text), "%s%s%s",
              code == HL_EBUSY ? "held by " : "the wait time is over; held by ",
-             is_ours ? "another owner of this client" : turn->name->busy.owner,
-             is_ours || turn->name->busy.owner[0] ? "" : "another owner");
+             is_ours ? "another owner of this client" : holder,
+             is_ours || holder[0] ? "" : "another owner");
     hli_acquire_fail(turn, acquire, code, text);
+}
+
+static int acquire_problem(const struct hli_name *name)
+{
+    return name->contest ? name->contest->problem : 0;
 }
 
 /* Nothing was heard: the reason for that. */
@@ -168,8 +169,8 @@ static void acquire_fail_unheard(struct hli_turn *turn, struct hli_acquire *acqu
     const struct hli_name *name = turn->name;
     char text[192];
 
-    if (name->problem < 0) {
-        hli_acquire_fail(turn, acquire, name->problem, name->problem_text);
+    if (acquire_problem(name) < 0) {
+        hli_acquire_fail(turn, acquire, name->contest->problem, name->contest->problem_text);
         return;
     }
     snprintf(text, sizeof(text), "no answer from %s within %lld ms",
@@ -184,7 +185,8 @@ static void acquire_time_out(struct hli_turn *turn, struct hli_acquire *acquire)
     const struct hli_name *name = turn->name;
     bool is_behind_ours = name->current && name->current->state == HLI_TENURE_OWN && !acquire->got;
 
-    if (is_behind_ours || (name->problem == 0 && name->answered_at >= acquire->wait.started))
+    if (is_behind_ours ||
+        (acquire_problem(name) == 0 && name->answered_at >= acquire->wait.started))
         hli_acquire_fail_busy(turn, acquire, HL_ETIMEDOUT);
     else
         acquire_fail_unheard(turn, acquire);
@@ -260,7 +262,8 @@ static void acquire_join(struct hli_turn *turn, struct hli_acquire *acquire, boo
             TAILQ_INSERT_TAIL(&name->waiters, acquire, link);
         acquire->is_waiting = true;
         hli_count(&name->client->counters.waiters_now);
-        hli_ask_go(turn);
+        if (!hli_keep_resume(turn))
+            hli_ask_go(turn);
     }
 }
 

@@ -25,13 +25,13 @@ struct hli_acquire {
     void *event_arg;
     hl_lock_info *ret_busy;
 
-    struct hli_tenure *spare; /* made before anything is sent; NULL once it is in use */
     struct hli_tenure *got; /* name mutex; counted: the hold that was begun for this call and is not
                                accepted yet */
 };
 
-/* Checks the options and prepares the call; nothing is sent. Errors: HL_EINVAL, HL_ENOMEM. */
-int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name,
+/* Checks the options and prepares the call; nothing is sent. A hold without a lease time of its own
+ * is renewed with watch_ms. Errors: HL_EINVAL, HL_ENOMEM. */
+int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name, int64_t watch_ms,
                      const hl_acquire_options *options, hl_error *err);
 void hli_acquire_deinit(struct hli_acquire *acquire);
 

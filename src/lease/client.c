@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "lease/call.h"
+#include "lease/grant.h"
 #include "lease/wake.h"
 #include "lease/watchdog.h"
 
@@ -143,6 +144,7 @@ void hli_client_link_up(hl_client *client)
         hli_count(&client->counters.reconnects);
         hli_client_tell(client, HL_EVENT_CONNECTED, "");
     }
+    hli_grants_listen(client);
     hli_names_visit(client, client_name_up, NULL);
     hli_calls_retry(client);
 }

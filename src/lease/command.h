@@ -6,13 +6,35 @@
 
 #include "lease/name.h"
 
-/* lock_acquire: take it, or go deeper, with an absolute count. Errors: HL_ENOMEM. */
-int hli_command_acquire(struct hli_tenure *tenure, struct hli_op *op, int64_t lease_ms,
-                        uint32_t count);
+/* Of a client, what its own channel's name begins with; its id follows. */
+#define HLI_MAILBOX "hirelock:"
+
+/* How long a place in the queue stands for which nobody asks any more, and how long a grant does.
+ * At least three polls: so the one who missed it finds it with its next poll, long before it ends.
+ */
+int64_t hli_command_claim_ms(const hl_client *client);
+
+/* lock_acquire of `count` levels, absolute; may stand in the queue when it is busy. Errors:
+ * HL_ENOMEM. */
+struct hli_taking {
+    int64_t lease_ms;
+    uint32_t count;
+    bool queues;
+};
+int hli_command_acquire(const struct hli_tenure *tenure, struct hli_op *op,
+                        const struct hli_taking *taking);
 
 /* lock_release down to `count` levels, with at least this lease for what is left of them; for 0
- * levels the key is deleted, or rests for so long. Errors: HL_ENOMEM. */
-int hli_command_release(struct hli_tenure *tenure, struct hli_op *op, uint32_t count,
-                        int64_t lease_ms, int64_t rest_ms);
+ * levels the key goes to the next one, or rests for so long. Errors: HL_ENOMEM. */
+struct hli_leaving {
+    uint32_t count;
+    int64_t lease_ms, rest_ms;
+    bool is_courteous;
+};
+int hli_command_release(const struct hli_tenure *tenure, struct hli_op *op,
+                        const struct hli_leaving *leaving);
+
+/* lock_keep. Errors: HL_ENOMEM. */
+int hli_command_keep(const struct hli_tenure *tenure, struct hli_op *op, int64_t lease_ms);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "lease/ask.h"
 #include "lease/command.h"
+#include "lease/contest.h"
 #include "lease/hold.h"
 #include "lease/loss.h"
 
@@ -56,6 +57,7 @@ static void deepen_is_granted(struct hli_turn *turn, struct hli_tenure *tenure)
     hold->count++;
     if (acquire->is_watched) {
         hold->is_watched = true;
+        hold->watch_ms = acquire->lease_ms;
         hold->ends = HLI_NEVER;
         tenure->renew_at = tenure->ask.sent_at + HLI_MS(acquire->lease_ms) / 3;
     } else if (!hold->is_watched) {
@@ -96,7 +98,7 @@ void hli_deepen_answered(struct hli_turn *turn, struct hli_tenure *tenure, enum 
         }
         if (asking == HLI_ASKING_DEEPEN || tenure->hold.is_watched)
             hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms);
-        turn->name->problem = 0;
+        hli_contest_forget_problem(turn->name);
         if (asking == HLI_ASKING_DEEPEN)
             deepen_is_granted(turn, tenure);
         hli_deepen_go(turn, tenure);
@@ -105,7 +107,7 @@ void hli_deepen_answered(struct hli_turn *turn, struct hli_tenure *tenure, enum 
     } else if (tenure->deepener && answer->verdict == HLI_FAILED) {
         hli_acquire_fail(turn, tenure->deepener, answer->code, answer->text);
     } else if (tenure->deepener) {
-        hli_name_note_problem(turn->name, answer->code, answer->text);
+        hli_contest_note_problem(turn->name, answer->code, answer->text);
         hli_turn_timer(turn, hli_after_ms(turn->now, DEEPEN_RETRY_MS));
     }
 }
@@ -118,15 +120,17 @@ void hli_deepen_go(struct hli_turn *turn, struct hli_tenure *tenure)
     uint32_t count = hold->count + (tenure->deepener ? 1 : 0);
     int64_t lease_ms = tenure->deepener ? tenure->deepener->lease_ms
                        : hold->is_watched
-                           ? tenure->name->client->settings.watchdog_timeout_ms
+                           ? hold->watch_ms
                            : hli_ms_left(turn->now, tenure->valid_until) + 1; /* extends nothing */
 
     if (tenure->state != HLI_TENURE_OWN || tenure->asking != HLI_ASKING_NOTHING ||
         (!tenure->deepener && tenure->least_count == count && tenure->most_count == count))
         return;
     bool asks_less = asking == HLI_ASKING_COUNT && tenure->most_count > count;
-    int rc = asks_less ? hli_command_release(tenure, &tenure->ask, count, lease_ms, 0)
-                       : hli_command_acquire(tenure, &tenure->ask, lease_ms, count);
+    const struct hli_taking taking = {.lease_ms = lease_ms, .count = count};
+    const struct hli_leaving leaving = {.count = count, .lease_ms = lease_ms};
+    int rc = asks_less ? hli_command_release(tenure, &tenure->ask, &leaving)
+                       : hli_command_acquire(tenure, &tenure->ask, &taking);
     if (rc < 0) {
         hli_turn_timer(turn, hli_after_ms(turn->now, HLI_NO_MEMORY_MS));
         return;

@@ -11,27 +11,37 @@ static hli_ns hold_after(hli_ns from, int64_t ms, hli_ns without)
     return ms > 0 ? hli_after_ms(from, ms) : without;
 }
 
-void hli_hold_begin(struct hli_turn *turn, struct hli_acquire *acquire, hli_ns sent_at)
+static void hold_describe(const struct hli_turn *turn, struct hli_tenure *tenure,
+                          const struct hli_acquire *acquire, hli_ns from)
 {
-    struct hli_name *name = turn->name;
-    struct hli_tenure *tenure = name->current;
-
+    hli_owner_ref(acquire->owner);       /* the hold's */
+    hli_owner_unref(tenure->hold.owner); /* of the hold before, if there was one */
     tenure->hold = (struct hli_hold){
         .owner = acquire->owner,
         .count = 1,
         .is_watched = acquire->is_watched,
+        .watch_ms = acquire->lease_ms,
         .began = turn->now,
-        .ends = acquire->is_watched ? HLI_NEVER : hli_lease_validity(sent_at, acquire->lease_ms),
+        .ends = acquire->is_watched ? HLI_NEVER : hli_lease_validity(from, acquire->lease_ms),
         .leash = hold_after(turn->now, acquire->max_hold_ms, HLI_NEVER),
         .rests_until = hold_after(turn->now, acquire->min_hold_ms, 0),
         .on_event = acquire->on_event,
         .event_arg = acquire->event_arg,
     };
-    hli_owner_ref(acquire->owner); /* the hold's */
+    /* A grant's claim may be shorter than the lease that is wanted. */
+    tenure->is_doubted = !acquire->is_watched && tenure->hold.ends > tenure->valid_until;
+}
+
+void hli_hold_begin(struct hli_turn *turn, struct hli_acquire *acquire, hli_ns from)
+{
+    struct hli_name *name = turn->name;
+    struct hli_tenure *tenure = name->current;
+
+    hold_describe(turn, tenure, acquire, from);
     atomic_fetch_add(&acquire->owner->holds, 1);
     hli_count(&name->client->counters.holds_now);
-    tenure->renew_at = sent_at + HLI_MS(acquire->lease_ms) / 3;
-    hli_tenure_move(tenure, HLI_TENURE_OWN);
+    if (tenure->state != HLI_TENURE_OWN)
+        hli_tenure_move(tenure, HLI_TENURE_OWN);
     hli_turn_watch(turn, tenure, hli_hold_due(tenure));
 
     TAILQ_REMOVE(&name->waiters, acquire, link);
@@ -67,11 +77,18 @@ void hli_hold_end(struct hli_tenure *tenure)
         hli_histogram_add(&client->counters.hold, hli_now() - tenure->hold.began);
 }
 
-/* Two renewals may fail before the warning, at two thirds of the lease: then a third of it is left.
- */
-static hli_ns hold_jeopardy_at(const struct hli_tenure *tenure)
+/* At two thirds of the lease: then a third of it is left. */
+hli_ns hli_hold_jeopardy_at(const struct hli_tenure *tenure)
 {
-    return tenure->valid_until - HLI_MS(tenure->name->client->settings.watchdog_timeout_ms) / 3;
+    int64_t lease_ms =
+        tenure->valid_ms < tenure->hold.watch_ms ? tenure->valid_ms : tenure->hold.watch_ms;
+
+    return tenure->valid_until - HLI_MS(lease_ms) / 3;
+}
+
+static hli_ns hold_idle_due(const struct hli_tenure *tenure)
+{
+    return hli_earlier(tenure->idle_until, hli_hold_jeopardy_at(tenure));
 }
 
 hli_ns hli_hold_due(const struct hli_tenure *tenure)
@@ -79,8 +96,10 @@ hli_ns hli_hold_due(const struct hli_tenure *tenure)
     const struct hli_hold *hold = &tenure->hold;
     hli_ns due = hli_earlier(hli_hold_validity(tenure), hold->leash);
 
+    if (tenure->state == HLI_TENURE_IDLE)
+        return hold_idle_due(tenure);
     if (hold->is_watched && !tenure->in_jeopardy)
-        due = hli_earlier(due, hold_jeopardy_at(tenure));
+        due = hli_earlier(due, hli_hold_jeopardy_at(tenure));
     if ((hold->is_watched || tenure->is_doubted) && !tenure->is_renewing)
         due = hli_earlier(due, tenure->renew_at);
     return due;

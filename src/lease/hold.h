@@ -6,14 +6,18 @@
 
 #include "lease/acquire.h"
 
-/* The current tenure has the key: the first waiter becomes its owner. Name mutex. */
-void hli_hold_begin(struct hli_turn *turn, struct hli_acquire *acquire, hli_ns sent_at);
+/* The current tenure has the key: the waiter becomes its owner. Its own lease time counts from
+ * then; `renew_at` is set. Name mutex. */
+void hli_hold_begin(struct hli_turn *turn, struct hli_acquire *acquire, hli_ns from);
 
 /* The owner has looked again. False: too late, and the tenure is let go. Name mutex. */
 bool hli_hold_accept(struct hli_turn *turn, struct hli_tenure *tenure);
 
 /* It no longer counts as held: for the counters, and for the owner. Name mutex. */
 void hli_hold_end(struct hli_tenure *tenure);
+
+/* When its owner is to be warned: two renewals may fail before. Name mutex. */
+hli_ns hli_hold_jeopardy_at(const struct hli_tenure *tenure);
 
 /* When the watchdog is to look at it next. Name mutex. */
 hli_ns hli_hold_due(const struct hli_tenure *tenure);

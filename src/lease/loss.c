@@ -11,6 +11,8 @@
 #include "lease/release.h"
 #include "lease/renewal.h"
 
+enum { LOSS_SLACKS = 300 }; /* in a lease */
+
 static void loss_of_level(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     if (tenure->deepener)
@@ -38,6 +40,16 @@ void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const ch
         hli_notice_loss(turn, tenure, reason);
     }
     hli_ask_go(turn); /* others of this process contend, with a field of their own */
+}
+
+void hli_loss_of_key(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    if (tenure->state == HLI_TENURE_OWN) {
+        hli_loss_declare(turn, tenure, "gone");
+        return;
+    }
+    hli_release_quietly(turn, tenure); /* nobody was inside; a late command of ours may be */
+    hli_ask_go(turn);
 }
 
 /* The thread has ended inside its hold: what it guarded is in an unknown state, so the key is left
@@ -71,10 +83,7 @@ static bool loss_by_clock(struct hli_turn *turn, struct hli_tenure *tenure)
 
 static void loss_warn(struct hli_turn *turn, struct hli_tenure *tenure)
 {
-    int64_t watchdog_ms = turn->name->client->settings.watchdog_timeout_ms;
-
-    if (!tenure->hold.is_watched || tenure->in_jeopardy ||
-        turn->now < tenure->valid_until - HLI_MS(watchdog_ms) / 3)
+    if (!tenure->hold.is_watched || tenure->in_jeopardy || turn->now < hli_hold_jeopardy_at(tenure))
         return;
     tenure->in_jeopardy = true;
     hli_notice_warning(turn, tenure, HL_EVENT_JEOPARDY);
@@ -83,10 +92,31 @@ static void loss_warn(struct hli_turn *turn, struct hli_tenure *tenure)
 /* A hold that has a lease time of its own is asked about, and not extended. */
 static void loss_begin_renewal(struct hli_turn *turn, struct hli_tenure *tenure)
 {
+    const struct hli_hold *hold = &tenure->hold;
+
     tenure->is_renewing = true;
-    tenure->renew_lease_ms = tenure->hold.is_watched
-                                 ? turn->name->client->settings.watchdog_timeout_ms
-                                 : hli_ms_left(turn->now, tenure->valid_until) + 1;
+    tenure->renew_lease_ms =
+        hold->is_watched ? hold->watch_ms
+                         : hli_ms_left(turn->now, hli_later(tenure->valid_until, hold->ends)) + 1;
+}
+
+/* Kept for nobody for long enough, or for as long as is safe. */
+static void loss_look_at_idle(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    if (turn->now < hli_hold_due(tenure))
+        return;
+    hli_release_quietly(turn, tenure);
+    hli_ask_go(turn);
+}
+
+/* All renewals that are due soon go together; a short lease's "soon" is shorter. */
+static bool loss_is_renewal_due(const struct hli_turn *turn, const struct hli_tenure *tenure)
+{
+    hli_ns slack = hli_earlier(hli_renewal_slack(tenure->name->client),
+                               HLI_MS(tenure->valid_ms) / LOSS_SLACKS);
+
+    return (tenure->hold.is_watched || tenure->is_doubted) && !tenure->is_renewing &&
+           turn->now + slack >= tenure->renew_at;
 }
 
 hli_ns hli_loss_look(struct hli_tenure *tenure, bool *ret_renew)
@@ -96,14 +126,16 @@ hli_ns hli_loss_look(struct hli_tenure *tenure, bool *ret_renew)
 
     *ret_renew = false;
     hli_turn_begin(&turn, tenure->name);
-    if (tenure->state == HLI_TENURE_OWN && !loss_by_clock(&turn, tenure)) {
+    if (tenure->state == HLI_TENURE_IDLE)
+        loss_look_at_idle(&turn, tenure);
+    else if (tenure->state == HLI_TENURE_OWN && !loss_by_clock(&turn, tenure)) {
         loss_warn(&turn, tenure);
-        *ret_renew = (tenure->hold.is_watched || tenure->is_doubted) && !tenure->is_renewing &&
-                     turn.now + hli_renewal_slack(tenure->name->client) >= tenure->renew_at;
+        *ret_renew = loss_is_renewal_due(&turn, tenure);
         if (*ret_renew)
             loss_begin_renewal(&turn, tenure);
-        due = hli_hold_due(tenure);
     }
+    if (tenure->state == HLI_TENURE_OWN || tenure->state == HLI_TENURE_IDLE)
+        due = tenure->told_due = hli_hold_due(tenure);
     hli_turn_end(&turn);
     return due;
 }

@@ -10,6 +10,10 @@
  * Name mutex. */
 void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const char *reason);
 
+/* The server says that the key of a tenure that is held or kept is not there any more. Name mutex.
+ */
+void hli_loss_of_key(struct hli_turn *turn, struct hli_tenure *tenure);
+
 /* The watchdog's look at a tenure that is due, or nearly: declares jeopardy or loss by the clock
  * alone. Returns when to look again, HLI_NEVER when never; and whether it is to be renewed. */
 hli_ns hli_loss_look(struct hli_tenure *tenure, bool *ret_renew);

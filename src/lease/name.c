@@ -1,15 +1,18 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* Names, and turns. */
+/* Names: the map, and what is derived from a name. */
 #include "lease/name.h"
 
 #include "base/check.h"
-#include "lease/wake.h"
+#include "lease/contest.h"
 
-#include <stdio.h>
 #include <string.h>
 
-static const char name_channel_prefix[] = "redisson_lock__channel:";
+static const char *const name_prefixes[] = {
+    [HLI_NAME_REDISSON_CHANNEL] = "redisson_lock__channel:",
+    [HLI_NAME_OWN_CHANNEL] = "hirelock:",
+    [HLI_NAME_QUEUE] = "hirelock_queue:",
+};
 
 /* The bytes that cluster hashes (redis.io, "Redis cluster specification", hash tags). */
 static struct hli_bytes name_slot_tag(const char *text, size_t length)
@@ -22,12 +25,13 @@ static struct hli_bytes name_slot_tag(const char *text, size_t length)
     return (struct hli_bytes){open + 1, (size_t)(close - open - 1)};
 }
 
-static size_t name_write_channel(char *to, const char *bytes, size_t length)
+/* As Redisson does it: in braces, unless the name has one of its own. */
+static size_t name_write_derived(char *to, const char *prefix, const char *bytes, size_t length)
 {
     bool has_brace = memchr(bytes, '{', length) != NULL;
-    size_t used = strlen(name_channel_prefix);
+    size_t used = strlen(prefix);
 
-    memcpy(to, name_channel_prefix, used);
+    memcpy(to, prefix, used);
     if (!has_brace)
         to[used++] = '{';
     memcpy(to + used, bytes, length);
@@ -38,78 +42,35 @@ static size_t name_write_channel(char *to, const char *bytes, size_t length)
     return used;
 }
 
+size_t hli_name_write(const struct hli_name *name, enum hli_name_kind kind,
+                      char text[HLI_CHANNEL_SIZE])
+{
+    return name_write_derived(text, name_prefixes[kind], name->bytes, name->length);
+}
+
 bool hli_name_is_valid(const void *bytes, size_t length)
 {
-    char channel[sizeof(name_channel_prefix) + HLI_NAME_LIMIT + 3];
+    char channel[HLI_CHANNEL_SIZE];
 
     if (length < 1 || length > HLI_NAME_LIMIT)
         return false;
-    size_t channel_length = name_write_channel(channel, bytes, length);
+    size_t channel_length =
+        name_write_derived(channel, name_prefixes[HLI_NAME_REDISSON_CHANNEL], bytes, length);
     struct hli_bytes key = name_slot_tag(bytes, length),
                      other = name_slot_tag(channel, channel_length);
     return key.length == other.length && memcmp(key.data, other.data, key.length) == 0;
 }
 
-static void name_on_confirmed(struct hli_channel *channel)
-{
-    hli_wake_on_confirmed(HLI_OF(channel, struct hli_name, channel));
-}
-
-static void name_on_message(struct hli_channel *channel, const struct hli_message *message)
-{
-    (void)message;
-    hli_wake_on_message(HLI_OF(channel, struct hli_name, channel));
-}
-
-static void name_on_channel_gone(struct hli_channel *channel)
-{
-    struct hli_name *name = HLI_OF(channel, struct hli_name, channel);
-
-    name->has_channel_ref = false;
-    hli_name_unref(name);
-}
-
-void hli_name_want_channel(struct hli_name *name)
-{
-    if (!name->has_channel_ref) {
-        name->has_channel_ref = true;
-        hli_name_ref(name); /* the channel's, dropped in name_on_channel_gone */
-    }
-    if (hli_channel_want(hli_link_pubsub(name->client->link), &name->channel) < 0)
-        name_on_channel_gone(&name->channel); /* no memory: this wait polls */
-}
-
-static void name_on_timer(void *arg)
-{
-    struct hli_name *name = arg;
-
-    hli_wake_on_timer(name);
-    hli_name_unref(name); /* the timer's */
-}
-
-static void name_on_timer_orphaned(void *arg)
-{
-    hli_name_unref(arg); /* the timer's */
-}
-
 static struct hli_name *name_new(hl_client *client, const void *bytes, size_t length)
 {
-    struct hli_name *name = calloc(1, sizeof(*name) + 2 * length + sizeof(name_channel_prefix) + 4);
+    struct hli_name *name = calloc(1, sizeof(*name) + length + 1);
 
     if (!name)
         return NULL;
     hli_ref_init(&name->ref);
     name->client = client;
-    name->length = length;
+    name->length = (uint16_t)length;
     memcpy(name->bytes, bytes, length);
-    char *channel = name->bytes + length + 1;
-    name->channel.name.bytes =
-        (struct hli_bytes){channel, name_write_channel(channel, bytes, length)};
-    name->channel.confirmed = name_on_confirmed;
-    name->channel.message = name_on_message;
-    name->channel.gone = name_on_channel_gone;
-    name->timer =
-        (struct hli_timer){.run = name_on_timer, .orphaned = name_on_timer_orphaned, .arg = name};
     pthread_mutex_init(&name->mutex, NULL);
     TAILQ_INIT(&name->past);
     TAILQ_INIT(&name->waiters);
@@ -119,12 +80,13 @@ static struct hli_name *name_new(hl_client *client, const void *bytes, size_t le
 static void name_free(struct hli_name *name)
 {
     HLI_CHECK(!name->current && TAILQ_EMPTY(&name->past) && TAILQ_EMPTY(&name->waiters));
+    hli_contest_free(name->contest);
     pthread_mutex_destroy(&name->mutex);
     free(name);
 }
 
 /* With the names mutex. */
-static struct hli_name *name_find(hl_client *client, const void *bytes, size_t length)
+static struct hli_name *name_look_up(hl_client *client, const void *bytes, size_t length)
 {
     struct hli_map_node *node = hli_map_find(&client->names, bytes, length);
 
@@ -141,7 +103,7 @@ int hli_name_get(hl_client *client, const void *bytes, size_t length, struct hli
     if (!fresh)
         return HL_ENOMEM;
     pthread_mutex_lock(&client->names_mutex);
-    struct hli_name *name = name_find(client, bytes, length);
+    struct hli_name *name = name_look_up(client, bytes, length);
     int rc = name ? 0 : hli_map_insert(&client->names, &fresh->node, fresh->bytes, length);
     pthread_mutex_unlock(&client->names_mutex);
     if (name || rc < 0)
@@ -151,6 +113,14 @@ int hli_name_get(hl_client *client, const void *bytes, size_t length, struct hli
     if (rc == 0)
         *ret_name = name ? name : fresh;
     return rc;
+}
+
+struct hli_name *hli_name_find(hl_client *client, const void *bytes, size_t length)
+{
+    pthread_mutex_lock(&client->names_mutex);
+    struct hli_name *name = name_look_up(client, bytes, length);
+    pthread_mutex_unlock(&client->names_mutex);
+    return name;
 }
 
 void hli_name_ref(struct hli_name *name)
@@ -186,7 +156,7 @@ struct hli_tenure *hli_name_hold_of(const struct hli_name *name, const struct hl
 {
     struct hli_tenure *tenure = name->current;
 
-    if (tenure && tenure->hold.owner == owner)
+    if (tenure && tenure->state == HLI_TENURE_OWN && tenure->hold.owner == owner)
         return tenure;
     TAILQ_FOREACH (tenure, &name->past, link)
         if (tenure->state == HLI_TENURE_LOST && tenure->hold.owner == owner)
@@ -218,10 +188,4 @@ void hli_names_visit(hl_client *client, void (*visit)(struct hli_name *name, voi
         visit(name, arg);
         hli_name_unref(name);
     }
-}
-
-void hli_name_note_problem(struct hli_name *name, int code, const char *text)
-{
-    name->problem = code;
-    snprintf(name->problem_text, sizeof(name->problem_text), "%s", text);
 }

@@ -10,64 +10,53 @@
 #include "lease/client.h"
 #include "lease/tenure.h"
 
-enum { HLI_NAME_LIMIT = 512 }; /* bytes, with the client's prefix */
+enum {
+    HLI_NAME_LIMIT = 512,                   /* bytes, with the client's prefix */
+    HLI_CHANNEL_SIZE = HLI_NAME_LIMIT + 32, /* of what is derived from a name */
+};
 
+struct hli_contest;
 struct hli_acquire;
 TAILQ_HEAD(hli_acquires, hli_acquire);
 
-/* What the last busy answer said. */
-struct hli_busy {
-    hli_ns at; /* 0: there was none */
-    int64_t pttl_ms;
-    uint32_t count;
-    char owner[HLI_FIELD_SIZE];
-};
-
 struct hli_name {
     struct hli_ref ref;       /* each handle, tenure, set timer and wanted channel has one */
+    uint16_t length;          /* immutable, as bytes */
     hl_client *client;        /* counted, immutable */
     struct hli_map_node node; /* client's names mutex */
-    size_t length;            /* immutable, as bytes and channel.name */
 
     pthread_mutex_t mutex;      /* guards the next group */
-    struct hli_tenure *current; /* NEW, ASK, WAIT or OWN */
+    struct hli_tenure *current; /* NEW, ASK, WAIT, OWN or IDLE */
     struct hli_tenures past;    /* LOST and DYING */
     struct hli_acquires waiters;
-    struct hli_busy busy;
     hli_ns answered_at; /* the last answer that a waiter can use: busy, or held */
     hli_ns asked_at;    /* since when one is missing: the first TAKE without it; 0 when none is */
-    hli_ns heard_at; /* the last message; one that comes while a request is in flight may be about
-                        what it missed */
-    hli_ns quiet_until; /* messages that told nothing new are listened to again from then on */
-    unsigned misled;    /* such messages in a row */
-    hli_ns idle_since;  /* no waiters; the subscription lingers for a while */
-    unsigned refusals;  /* of the current tenure's requests, in a row */
-    int problem;        /* code of the last refusal, 0 when the last answer was none */
-    char problem_text[128];
+    struct hli_contest *contest; /* owned; NULL until there is something to know */
 
-    struct hli_channel channel;       /* loop thread */
-    bool has_channel_ref;             /* loop thread, as visit_link */
-    SLIST_ENTRY(hli_name) visit_link; /* in the list of a visit to all names */
-    struct hli_timer timer;
+    SLIST_ENTRY(hli_name) visit_link; /* loop thread: in the list of a visit to all names */
 
-    char bytes[]; /* the name, NUL, the channel's name, NUL */
+    char bytes[]; /* and a NUL */
 };
 
 /* Finds or makes the name; the caller owns the reference. Errors: HL_ENOMEM. */
 int hli_name_get(hl_client *client, const void *bytes, size_t length, struct hli_name **ret_name);
+/* With a reference; NULL when this process does not know it. */
+struct hli_name *hli_name_find(hl_client *client, const void *bytes, size_t length);
 void hli_name_ref(struct hli_name *name);
 void hli_name_unref(struct hli_name *name);
 
-/* Subscribes to its channel, from now until hli_channel_drop(). Loop thread. */
-void hli_name_want_channel(struct hli_name *name);
+/* What is derived from a name: "redisson_lock__channel:{name}", our own channel beside it, and the
+ * queue. */
+enum hli_name_kind { HLI_NAME_REDISSON_CHANNEL, HLI_NAME_OWN_CHANNEL, HLI_NAME_QUEUE };
+
+/* Returns its length; a NUL follows. */
+size_t hli_name_write(const struct hli_name *name, enum hli_name_kind kind,
+                      char text[HLI_CHANNEL_SIZE]);
 
 /* 1 to 512 bytes, whose braces do not put key and channel in different slots: Redisson writes
  * channel:{name}, or channel:name when the name has a brace of its own, and cluster hashes what
  * stands between the first { and the next }. */
 bool hli_name_is_valid(const void *bytes, size_t length);
-
-/* Why there is no answer that a waiter can use; told to those whose time is over. Name mutex. */
-void hli_name_note_problem(struct hli_name *name, int code, const char *text);
 
 /* The tenure in which this owner has a hold, live or lost; borrowed, NULL when there is none. Name
  * mutex. */

@@ -25,7 +25,7 @@ static void notice_tell(struct hli_tenure *tenure, struct hli_notice *notice)
     notice->is_queued = false;
     pthread_mutex_unlock(&name->mutex);
 
-    if (is_stale)
+    if (is_stale || event.kind == HL_EVENT_RELEASE_FAILED)
         on_event = NULL;
     if (on_event)
         on_event(&event, event_arg);
@@ -52,7 +52,6 @@ void hli_notice_init(struct hli_tenure *tenure)
 {
     tenure->warning.callback.run = notice_run_warning;
     tenure->loss.callback.run = notice_run_loss;
-    tenure->loss.kind = HL_EVENT_LOST;
 }
 
 static void notice_queue(struct hli_turn *turn, struct hli_tenure *tenure,
@@ -76,6 +75,15 @@ void hli_notice_warning(struct hli_turn *turn, struct hli_tenure *tenure, hl_eve
 
 void hli_notice_loss(struct hli_turn *turn, struct hli_tenure *tenure, const char *reason)
 {
+    tenure->loss.kind = HL_EVENT_LOST;
+    tenure->loss.reason = reason;
+    notice_queue(turn, tenure, &tenure->loss);
+}
+
+/* A hold that was released by a post was not lost before, and cannot be any more. */
+void hli_notice_release(struct hli_turn *turn, struct hli_tenure *tenure, const char *reason)
+{
+    tenure->loss.kind = HL_EVENT_RELEASE_FAILED;
     tenure->loss.reason = reason;
     notice_queue(turn, tenure, &tenure->loss);
 }

@@ -14,6 +14,10 @@ void hli_notice_init(struct hli_tenure *tenure);
 void hli_notice_warning(struct hli_turn *turn, struct hli_tenure *tenure, hl_event_kind kind);
 void hli_notice_loss(struct hli_turn *turn, struct hli_tenure *tenure, const char *reason);
 
+/* A posted release did not end well; for the client's on_event alone, for the hold's is of a call
+ * that has returned. */
+void hli_notice_release(struct hli_turn *turn, struct hli_tenure *tenure, const char *reason);
+
 /* At the turn's end. */
 void hli_notice_post(struct hli_notice *notice);
 

@@ -11,9 +11,12 @@
 #include "base/error.h"
 #include "lease/ask.h"
 #include "lease/command.h"
+#include "lease/contest.h"
 #include "lease/deepen.h"
 #include "lease/hold.h"
+#include "lease/keep.h"
 #include "lease/loss.h"
+#include "lease/notice.h"
 
 #include <stdio.h>
 
@@ -35,12 +38,13 @@ void hli_tenure_bury(struct hli_turn *turn, struct hli_tenure *tenure)
     hli_turn_unref(turn, tenure); /* the name's */
 }
 
-bool hli_release_is_pending(const struct hli_name *name)
+bool hli_release_is_in_the_way(const struct hli_name *name)
 {
+    bool has_strangers = name->contest && name->contest->has_strangers;
     const struct hli_tenure *tenure;
 
     TAILQ_FOREACH (tenure, &name->past, link)
-        if (tenure->is_releasing)
+        if (tenure->is_releasing && (!tenure->is_posted || has_strangers))
             return true;
     return false;
 }
@@ -55,17 +59,20 @@ static int64_t release_rest_ms(const struct hli_tenure *tenure, hli_ns now)
 static int release_format(struct hli_tenure *tenure, hli_ns now)
 {
     /* A hold that is lost has no say any more about how long the key rests. */
-    int64_t rest_ms = tenure->was_alive ? release_rest_ms(tenure, now) : 0;
+    const struct hli_leaving leaving = {
+        .rest_ms = tenure->was_alive ? release_rest_ms(tenure, now) : 0,
+        .is_courteous = hli_contest_is_courteous(tenure->name, now),
+    };
 
+    tenure->is_release_courteous = leaving.is_courteous;
     tenure->release.done = release_done;
-    return hli_command_release(tenure, &tenure->release, 0, 0, rest_ms);
+    return hli_command_release(tenure, &tenure->release, &leaving);
 }
 
-/* Unless its TAKE is still in flight: the answer to that comes first. Without memory it is tried
- * again by the timer. */
+/* A TAKE that is still in flight runs before it. Without memory it is tried again by the timer. */
 static void release_send(struct hli_turn *turn, struct hli_tenure *tenure)
 {
-    if (tenure->is_releasing || tenure->asking == HLI_ASKING_TAKE)
+    if (tenure->is_releasing)
         return;
     /* A key that rests does so until a fixed time: a repeated release has less to say. */
     bool is_stale = tenure->hold.rests_until > 0 || !tenure->release.bytes;
@@ -84,10 +91,10 @@ static void release_begin_dying(struct hli_turn *turn, struct hli_tenure *tenure
     struct hli_name *name = turn->name;
     int64_t lease_ms = tenure->longest_lease_ms;
 
-    if (tenure->state == HLI_TENURE_OWN) {
+    if (hli_tenure_is_kept(tenure))
         hli_turn_unwatch(turn, tenure);
+    if (tenure->state == HLI_TENURE_OWN)
         tenure->was_alive = tenure->hold.is_accepted && turn->now < hli_hold_validity(tenure);
-    }
     if (name->current == tenure) {
         name->current = NULL;
         TAILQ_INSERT_TAIL(&name->past, tenure, link);
@@ -130,6 +137,8 @@ static void release_tell(struct hli_turn *turn, struct hli_tenure *tenure, int c
 {
     struct hli_wait *wait = tenure->releaser;
 
+    if (tenure->is_posted && code < 0)
+        hli_notice_release(turn, tenure, hl_err_text(code));
     if (!wait)
         return;
     tenure->releaser = NULL;
@@ -156,8 +165,9 @@ static void release_lost(struct hli_turn *turn, struct hli_tenure *tenure, struc
         hli_release_quietly(turn, tenure);
 }
 
-/* The last level. Formatted first: without memory nothing is changed. */
-static void release_hold(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_wait *wait)
+/* The last level, and the lock is let go of. Formatted first: without memory nothing is changed. */
+static void release_hold(struct hli_turn *turn, struct hli_tenure *tenure, bool is_posted,
+                         struct hli_wait *wait)
 {
     tenure->was_alive = true;
     if (release_format(tenure, turn->now) < 0) {
@@ -167,11 +177,28 @@ static void release_hold(struct hli_turn *turn, struct hli_tenure *tenure, struc
         return;
     }
     hli_hold_end(tenure);
-    tenure->releaser = wait;
+    tenure->is_posted = is_posted;
+    if (is_posted)
+        hli_turn_finish(turn, wait, HL_OK);
+    else
+        tenure->releaser = wait;
     hli_release_quietly(turn, tenure);
 }
 
-void hli_release_start(struct hli_name *name, struct hl_owner *owner, struct hli_wait *wait)
+/* A hold that is alive, by one level. */
+static void release_live(struct hli_turn *turn, struct hli_tenure *tenure,
+                         const struct hli_release_way *way, struct hli_wait *wait)
+{
+    if (tenure->hold.count > 1)
+        release_level(turn, tenure, wait);
+    else if (hli_keep_pass(turn, tenure) || hli_keep_linger(turn, tenure, way->linger_ms))
+        hli_turn_finish(turn, wait, HL_OK);
+    else
+        release_hold(turn, tenure, way->is_posted, wait);
+}
+
+void hli_release_start(struct hli_name *name, struct hl_owner *owner,
+                       const struct hli_release_way *way, struct hli_wait *wait)
 {
     struct hli_turn turn;
 
@@ -188,10 +215,8 @@ void hli_release_start(struct hli_name *name, struct hl_owner *owner, struct hli
             release_fail(wait, name, HL_EINVAL, "its owner has another call under way"));
     else if (tenure->state == HLI_TENURE_LOST)
         release_lost(&turn, tenure, wait);
-    else if (tenure->hold.count > 1)
-        release_level(&turn, tenure, wait);
     else
-        release_hold(&turn, tenure, wait);
+        release_live(&turn, tenure, way, wait);
     hli_turn_end(&turn);
 }
 
@@ -240,14 +265,31 @@ void hli_released_count(const struct hli_released *released)
         hli_count(&counters->unknowns);
 }
 
-/* {1}: it was there until now. {0}: if an earlier copy may have run, it was that one; else somebody
- * else took it away. */
+/* How many of Redisson's clients listen: they get their turn, now or with the next release. */
+static void release_note_strangers(struct hli_turn *turn, const struct hli_tenure *tenure,
+                                   const struct hli_answer *answer)
+{
+    int64_t strangers = 0;
+
+    hli_reply_integer_at(answer->reply, 2, &strangers);
+    struct hli_contest *contest = strangers > 0 ? hli_contest_of(turn->name) : turn->name->contest;
+    if (!contest)
+        return;
+    contest->has_strangers = strangers > 0;
+    if (strangers > 0 && tenure->is_release_courteous)
+        hli_contest_stand_back(contest, turn->now);
+}
+
+/* {1, ...}: it was there until now. {0}: if an earlier copy may have run, it was that one; else
+ * somebody else took it away. */
 static void release_is_answered(struct hli_turn *turn, struct hli_tenure *tenure,
                                 const struct hli_answer *answer)
 {
     int64_t status = 0;
     bool found = hli_reply_integer_at(answer->reply, 0, &status) && status == 1;
 
+    if (found)
+        release_note_strangers(turn, tenure, answer);
     if (tenure->was_alive && (found || tenure->is_release_unsure))
         release_tell(turn, tenure, HL_OK, NULL);
     else
@@ -313,22 +355,6 @@ static void release_done(struct hli_op *op, const struct hli_answer *answer)
     hli_ask_go(&turn);
     hli_turn_end(&turn);
     hli_tenure_unref(tenure); /* the op's */
-}
-
-void hli_release_after_take(struct hli_turn *turn, struct hli_tenure *tenure,
-                            const struct hli_answer *answer)
-{
-    int64_t status = 0;
-
-    if (answer->verdict == HLI_REPLIED && hli_reply_integer_at(answer->reply, 0, &status) &&
-        status != 1)
-        tenure->may_hold = false;
-    else if (answer->verdict != HLI_BOUNCED && answer->verdict != HLI_UNSENT)
-        tenure->may_hold = true;
-    if (tenure->may_hold)
-        release_send(turn, tenure);
-    else
-        hli_tenure_bury(turn, tenure);
 }
 
 /* LOST of a thread that has gone: nobody will release it. */

@@ -24,14 +24,11 @@ void hli_released_init(struct hli_released *released, struct hli_name *name, hl_
 void hli_released_count(const struct hli_released *released);
 
 /* Releases one level of the owner's hold; the result comes through the wait. */
-void hli_release_start(struct hli_name *name, struct hl_owner *owner, struct hli_wait *wait);
+void hli_release_start(struct hli_name *name, struct hl_owner *owner,
+                       const struct hli_release_way *way, struct hli_wait *wait);
 
 /* Lets go of a tenure without a caller: moves it to DYING, and posts its release. Name mutex. */
 void hli_release_quietly(struct hli_turn *turn, struct hli_tenure *tenure);
-
-/* A DYING tenure's TAKE was answered at last. Name mutex. */
-void hli_release_after_take(struct hli_turn *turn, struct hli_tenure *tenure,
-                            const struct hli_answer *answer);
 
 /* Takes a field that is ours and that nobody uses (a late command put it there) out of Redis. Name
  * mutex. */
@@ -40,8 +37,10 @@ void hli_release_ghost(struct hli_turn *turn, uint64_t number);
 /* Sends again what is not answered; gives up what is over by itself. Name mutex. */
 void hli_release_retry(struct hli_turn *turn, bool link_came_up);
 
-/* Is a release of this name under way? A new tenure asks behind it. Name mutex. */
-bool hli_release_is_pending(const struct hli_name *name);
+/* Is a release under way that a new tenure must not ask before it is answered? By then it has
+ * handed the lock to whoever else waits. Behind a posted one it asks at once, unless Redisson's
+ * waiters are about: a plain release is a race, and they would lose it. Name mutex. */
+bool hli_release_is_in_the_way(const struct hli_name *name);
 
 /* The client is closed, and its link too: nothing more will be answered. Name mutex. */
 void hli_release_bury_all(struct hli_turn *turn);

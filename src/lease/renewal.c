@@ -132,15 +132,15 @@ static void renewal_apply(const struct hli_renewal *renewal, const struct hli_re
 
     hli_turn_begin(&turn, tenure->name);
     tenure->is_renewing = false;
-    if (tenure->state == HLI_TENURE_OWN && turn.now < hli_hold_validity(tenure)) {
+    if (hli_tenure_is_kept(tenure) && turn.now < hli_hold_validity(tenure)) {
         if (!count)
             renewal_failed(&turn, tenure);
         else if (*count < 0)
-            hli_loss_declare(&turn, tenure, "gone");
+            hli_loss_of_key(&turn, tenure);
         else
             renewal_succeeded(&turn, renewal, item);
     }
-    if (tenure->state == HLI_TENURE_OWN) {
+    if (hli_tenure_is_kept(tenure)) {
         if (count && *count > 0)
             tenure->least_count = tenure->most_count = (uint32_t)*count;
         hli_deepen_go(&turn, tenure);
@@ -179,7 +179,7 @@ static bool renewal_is_meant(const struct hli_renewal *renewal, const struct hli
 static bool renewal_is_current(struct hli_tenure *tenure)
 {
     pthread_mutex_lock(&tenure->name->mutex);
-    bool is_current = tenure->state == HLI_TENURE_OWN;
+    bool is_current = hli_tenure_is_kept(tenure);
     tenure->is_renewing = is_current;
     pthread_mutex_unlock(&tenure->name->mutex);
     return is_current;

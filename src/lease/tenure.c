@@ -16,7 +16,8 @@ static const unsigned tenure_followers[] = {
     [HLI_TENURE_NEW] = BIT(ASK) | BIT(DYING),
     [HLI_TENURE_ASK] = BIT(WAIT) | BIT(OWN) | BIT(DYING) | BIT(DEAD),
     [HLI_TENURE_WAIT] = BIT(OWN) | BIT(DYING) | BIT(DEAD),
-    [HLI_TENURE_OWN] = BIT(LOST) | BIT(DYING),
+    [HLI_TENURE_OWN] = BIT(IDLE) | BIT(LOST) | BIT(DYING),
+    [HLI_TENURE_IDLE] = BIT(OWN) | BIT(DYING),
     [HLI_TENURE_LOST] = BIT(DYING) | BIT(DEAD),
     [HLI_TENURE_DYING] = BIT(DEAD),
     [HLI_TENURE_DEAD] = 0,
@@ -28,7 +29,8 @@ void (*hli_tenure_trace)(const struct hli_tenure *tenure, enum hli_tenure_state 
 
 const char *hli_tenure_state_name(enum hli_tenure_state state)
 {
-    static const char *const names[] = {"NEW", "ASK", "WAIT", "OWN", "LOST", "DYING", "DEAD"};
+    static const char *const names[] = {"NEW",  "ASK",  "WAIT",  "OWN",
+                                        "IDLE", "LOST", "DYING", "DEAD"};
 
     return names[state];
 }
@@ -54,6 +56,7 @@ struct hli_tenure *hli_tenure_new(struct hli_name *name)
     hli_name_ref(name);
     tenure->name = name;
     tenure->number = tenure_number(name->client);
+    tenure->told_due = HLI_NEVER;
     hli_notice_init(tenure);
     return tenure;
 }
@@ -79,6 +82,9 @@ static bool tenure_is_sound(const struct hli_tenure *tenure)
     switch (tenure->state) {
     case HLI_TENURE_OWN:
         return tenure->valid_until > 0 && tenure->hold.owner && tenure->hold.count >= 1;
+    case HLI_TENURE_IDLE:
+        return tenure->valid_until > 0 && tenure->hold.owner && !tenure->releaser &&
+               !tenure->deepener;
     case HLI_TENURE_LOST:
         return tenure->valid_until == 0 && tenure->hold.owner;
     case HLI_TENURE_DYING:
@@ -128,5 +134,10 @@ hli_ns hli_hold_validity(const struct hli_tenure *tenure)
 
 void hli_tenure_extend(struct hli_tenure *tenure, hli_ns sent_at, int64_t lease_ms)
 {
-    tenure->valid_until = hli_later(tenure->valid_until, hli_lease_validity(sent_at, lease_ms));
+    hli_ns until = hli_lease_validity(sent_at, lease_ms);
+
+    if (until <= tenure->valid_until)
+        return;
+    tenure->valid_until = until;
+    tenure->valid_ms = lease_ms;
 }

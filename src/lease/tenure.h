@@ -9,6 +9,9 @@
  *     NEW --> ASK --> WAIT         asking; told that it is busy
  *      |       |       |
  *      |       +-------+--> OWN --> LOST         held; the hold ended before its release
+ *      |       |       |    ^ |      |
+ *      |       |       |    | v      |
+ *      |       |       |    IDLE     |           kept for the next owner of this process
  *      |       |       |     |       |
  *      +-------+-------+-----+-------+--> DYING --> DEAD     release under way; over
  *
@@ -32,15 +35,18 @@ enum hli_tenure_state {
     HLI_TENURE_ASK,
     HLI_TENURE_WAIT,
     HLI_TENURE_OWN,
+    HLI_TENURE_IDLE,
     HLI_TENURE_LOST,
     HLI_TENURE_DYING,
     HLI_TENURE_DEAD,
 };
 
 struct hli_hold {
-    struct hl_owner *owner; /* counted; NULL when the tenure has no hold */
-    uint32_t count;         /* levels */
-    bool is_watched;        /* renewed until released */
+    struct hl_owner
+        *owner;       /* counted; NULL when the tenure had no hold; while IDLE, the last one */
+    uint32_t count;   /* levels */
+    bool is_watched;  /* renewed until released */
+    int64_t watch_ms; /* and its lease then */
     bool is_accepted; /* its owner has looked at the validity a second time, and was told that it
                          holds */
     hli_ns began;
@@ -62,7 +68,13 @@ struct hli_notice {
 };
 
 /* What the `ask` request in flight is for. */
-enum hli_asking { HLI_ASKING_NOTHING, HLI_ASKING_TAKE, HLI_ASKING_DEEPEN, HLI_ASKING_COUNT };
+enum hli_asking {
+    HLI_ASKING_NOTHING,
+    HLI_ASKING_TAKE,
+    HLI_ASKING_DEEPEN,
+    HLI_ASKING_COUNT,
+    HLI_ASKING_KEEP,
+};
 
 struct hli_tenure {        /* name mutex, unless it says otherwise */
     struct hli_ref ref;    /* atomic: the name's, one for each request in flight, for the watchdog's
@@ -72,7 +84,8 @@ struct hli_tenure {        /* name mutex, unless it says otherwise */
     enum hli_tenure_state state;
     TAILQ_ENTRY(hli_tenure) link; /* in the name's `past`, when LOST or DYING */
 
-    hli_ns valid_until; /* moves only on a positive reply; 0 when nothing is held */
+    hli_ns valid_until; /* moves only on a positive reply or a grant; 0 when nothing is held */
+    int64_t valid_ms;   /* the lease that it comes from */
     struct hli_hold hold;
 
     struct hli_op ask;
@@ -85,12 +98,25 @@ struct hli_tenure {        /* name mutex, unless it says otherwise */
     /* Between them is what stands in Redis, a display only; they differ after a command without an
      * answer. */
     uint32_t least_count, most_count;
-    bool may_hold;                /* a TAKE was sent whose effect is not known */
+    bool may_stand;   /* something of it may be in Redis: the key, or a place in the queue */
+    bool is_queued;   /* a TAKE was sent that queues */
+    hli_ns anchor_at; /* before the last request that was answered busy was sent, or the first one
+                         of all; 0 on a new link: no grant can be judged yet */
+    uint64_t busy_stamp;  /* the server's time of the last busy answer, in microseconds */
+    uint64_t grant_stamp; /* and of the grant that it was entered by; 0 without */
+
+    hli_ns word_at;    /* when nobody else waited, as the server said; 0: it has not said so */
+    hli_ns idle_word;  /* the word of which idle_until was counted */
+    hli_ns idle_until; /* IDLE: let go of then */
+    bool is_wanted;    /* somebody else waits */
+    unsigned passes;
     struct hli_acquire *deepener; /* the nested call that waits for a longer lease */
 
     struct hli_op release;
     bool is_releasing;         /* in flight */
     bool is_release_unsure;    /* one was sent whose answer never came */
+    bool is_release_courteous; /* it lets Redisson's waiters go first */
+    bool is_posted;            /* its caller has returned, and is told of a failure by an event */
     bool was_alive;            /* valid when the release was first sent */
     hli_ns retry_at;           /* of a refused release */
     hli_ns give_up_at;         /* by then the lease is over by itself */
@@ -103,6 +129,7 @@ struct hli_tenure {        /* name mutex, unless it says otherwise */
     int64_t renew_lease_ms;             /* of that renewal; unchanged while is_renewing */
     unsigned renew_failures;            /* since the last success */
     hli_ns renew_at;
+    hli_ns told_due;  /* when the watchdog was last told to look */
     bool in_jeopardy; /* told so */
     bool is_doubted;  /* a renewal is to find out whether it is there, also of a leased hold */
 
@@ -128,6 +155,12 @@ static inline bool hli_tenure_is_contending(const struct hli_tenure *tenure)
     return tenure && (tenure->state == HLI_TENURE_ASK || tenure->state == HLI_TENURE_WAIT);
 }
 
+/* Is the key this tenure's, as far as we know: held, or kept for the next owner? */
+static inline bool hli_tenure_is_kept(const struct hli_tenure *tenure)
+{
+    return tenure && (tenure->state == HLI_TENURE_OWN || tenure->state == HLI_TENURE_IDLE);
+}
+
 /* "<uuid>:<number>" */
 const char *hli_tenure_field(const struct hli_tenure *tenure, char text[HLI_FIELD_SIZE]);
 
@@ -143,7 +176,7 @@ hli_ns hli_lease_validity(hli_ns sent_at, int64_t lease_ms);
  * first. */
 hli_ns hli_hold_validity(const struct hli_tenure *tenure);
 
-/* A renewal that succeeded, or a nested acquire: validity moves, and never back. */
+/* Something that succeeded and was sent then: validity moves, and never back. */
 void hli_tenure_extend(struct hli_tenure *tenure, hli_ns sent_at, int64_t lease_ms);
 
 #ifdef HL_TESTING

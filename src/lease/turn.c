@@ -4,6 +4,7 @@
 #include "lease/turn.h"
 
 #include "base/check.h"
+#include "lease/contest.h"
 #include "lease/notice.h"
 #include "lease/watchdog.h"
 
@@ -34,6 +35,9 @@ void hli_turn_finish(struct hli_turn *turn, struct hli_wait *wait, int code)
 void hli_turn_watch(struct hli_turn *turn, struct hli_tenure *tenure, hli_ns at)
 {
     HLI_CHECK(!turn->watch || turn->watch == tenure);
+    if (at >= tenure->told_due)
+        return; /* it looks by then anyway */
+    tenure->told_due = at;
     if (!turn->watch)
         hli_tenure_ref(tenure); /* the turn's, until the watchdog is told */
     turn->watch = tenure;
@@ -50,8 +54,10 @@ void hli_turn_unwatch(struct hli_turn *turn, struct hli_tenure *tenure)
     turn->unwatch = tenure;
 }
 
+/* Without memory there is no timer: then it is the link or the next call that moves the name. */
 void hli_turn_timer(struct hli_turn *turn, hli_ns at)
 {
+    turn->contest = hli_contest_of(turn->name);
     turn->timer_at = hli_earlier(turn->timer_at, at);
 }
 
@@ -70,8 +76,8 @@ static void turn_set_timer(const struct hli_turn *turn)
 {
     struct hli_name *name = turn->name;
 
-    hli_name_ref(name); /* the timer's, dropped in name_on_timer */
-    if (!hli_timer_set_earlier(name->client->loop, &name->timer, turn->timer_at))
+    hli_name_ref(name); /* the timer's, dropped in contest_on_timer */
+    if (!hli_timer_set_earlier(name->client->loop, &turn->contest->timer, turn->timer_at))
         hli_name_unref(name);
 }
 
@@ -129,8 +135,8 @@ void hli_turn_end(struct hli_turn *turn)
     turn_tell_watchdog(turn);
     turn_send_ops(turn);
     if (turn->wants_channel)
-        hli_name_want_channel(name);
-    if (turn->timer_at != HLI_NEVER)
+        hli_contest_listen(turn->contest);
+    if (turn->timer_at != HLI_NEVER && turn->contest)
         turn_set_timer(turn);
     if (turn->distrusts)
         hli_link_distrust(name->client->link, "READONLY the server has become a replica");

@@ -18,7 +18,8 @@ struct hli_turn {
     struct hli_tenure *watch,
         *unwatch; /* tell the watchdog of this one, or take that one from it */
     hli_ns watch_at;
-    hli_ns timer_at; /* HLI_NEVER: leave it as it is */
+    struct hli_contest *contest; /* with the two below */
+    hli_ns timer_at;             /* HLI_NEVER: leave it as it is */
     bool wants_channel;
     bool distrusts;     /* the server answered READONLY */
     bool is_last_dying; /* a close may be waiting for it */

@@ -4,6 +4,7 @@
 #include "lease/wake.h"
 
 #include "lease/ask.h"
+#include "lease/contest.h"
 #include "lease/deepen.h"
 #include "lease/release.h"
 
@@ -13,8 +14,10 @@ enum { WAKE_LINGER_MS = 5000 }; /* how long a subscription outlives its last wai
  * an old timer too. */
 static void wake_unless_quiet(struct hli_turn *turn)
 {
-    if (hli_tenure_is_contending(turn->name->current) && turn->now < turn->name->quiet_until)
-        hli_turn_timer(turn, turn->name->quiet_until);
+    const struct hli_contest *contest = turn->name->contest;
+
+    if (hli_tenure_is_contending(turn->name->current) && turn->now < contest->quiet_until)
+        hli_turn_timer(turn, contest->quiet_until);
     else
         hli_ask_go(turn);
 }
@@ -25,9 +28,20 @@ void hli_wake_on_message(struct hli_name *name)
     struct hli_turn turn;
 
     hli_turn_begin(&turn, name);
-    name->heard_at = turn.now;
+    name->contest->heard_at = turn.now;
     if (hli_tenure_is_contending(name->current))
         wake_unless_quiet(&turn);
+    hli_turn_end(&turn);
+}
+
+/* A release lets Redisson's waiters go first. */
+void hli_wake_on_courtesy(struct hli_name *name)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, name);
+    name->contest->has_strangers = true;
+    hli_contest_stand_back(name->contest, turn.now);
     hli_turn_end(&turn);
 }
 
@@ -43,7 +57,7 @@ void hli_wake_on_confirmed(struct hli_name *name)
 
 static hli_ns wake_lingers_until(const struct hli_name *name)
 {
-    return hli_after_ms(hli_later(name->idle_since, name->answered_at), WAKE_LINGER_MS);
+    return hli_after_ms(hli_later(name->contest->idle_since, name->answered_at), WAKE_LINGER_MS);
 }
 
 /* The subscription has been idle for long enough. */
@@ -68,7 +82,23 @@ void hli_wake_on_timer(struct hli_name *name)
         hli_turn_timer(&turn, wake_lingers_until(name));
     hli_turn_end(&turn);
     if (drops)
-        hli_channel_drop(&name->channel);
+        hli_contest_stop_listening(name->contest);
+}
+
+/* What was granted over the old link cannot be judged any more; what is held is renewed at once,
+ * for the server may be another; what lingers is let go. */
+static void wake_on_new_link(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    tenure->anchor_at = 0;
+    tenure->busy_stamp = 0;
+    if (tenure->state == HLI_TENURE_IDLE) {
+        hli_release_quietly(turn, tenure);
+    } else if (tenure->state == HLI_TENURE_OWN) {
+        tenure->word_at = 0;
+        tenure->renew_at = turn->now;
+        hli_turn_watch(turn, tenure, turn->now);
+        hli_deepen_go(turn, tenure);
+    }
 }
 
 /* Releases go first, for a new tenure asks behind the old one's release; then whoever waits asks
@@ -79,12 +109,8 @@ void hli_wake_on_link_up(struct hli_name *name)
 
     hli_turn_begin(&turn, name);
     hli_release_retry(&turn, true);
-    if (name->current && name->current->state == HLI_TENURE_OWN) {
-        struct hli_tenure *tenure = name->current;
-        tenure->renew_at = turn.now;
-        hli_turn_watch(&turn, tenure, turn.now);
-        hli_deepen_go(&turn, tenure);
-    }
+    if (name->current)
+        wake_on_new_link(&turn, name->current);
     hli_ask_go(&turn);
     hli_turn_end(&turn);
 }
@@ -95,7 +121,7 @@ void hli_wake_on_link_failed(struct hli_name *name, const hl_error *err)
 
     hli_turn_begin(&turn, name);
     if (!TAILQ_EMPTY(&name->waiters)) {
-        hli_name_note_problem(name, err->code, err->text);
+        hli_contest_note_problem(name, err->code, err->text);
         if (err->code == HL_EDENIED)
             hli_ask_fail_all(&turn, err->code, err->text);
     }

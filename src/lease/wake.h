@@ -10,6 +10,7 @@
 #include "lease/name.h"
 
 void hli_wake_on_message(struct hli_name *name);
+void hli_wake_on_courtesy(struct hli_name *name);
 void hli_wake_on_confirmed(struct hli_name *name);
 void hli_wake_on_timer(struct hli_name *name);
 void hli_wake_on_link_up(struct hli_name *name);

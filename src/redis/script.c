@@ -13,16 +13,19 @@ const struct hli_script *hli_script_get(hli_script_id id)
     return &hli_script_table[id];
 }
 
-/* {status, and `more` items if the status is `long_status`} */
-static bool script_is_status(const struct hli_reply *reply, int64_t least, int64_t long_status,
-                             size_t more)
+/* {status, ...}: how many items it has, for each status; 0: the script does not answer that. */
+struct script_shape {
+    size_t gone, no, yes; /* -1, 0, 1 */
+};
+
+static bool script_is_status(const struct hli_reply *reply, struct script_shape shape)
 {
     const struct hli_reply *status = hli_reply_item(reply, 0);
 
-    if (!status || status->kind != HLI_REPLY_INTEGER || status->integer < least ||
-        status->integer > 1)
+    if (!status || status->kind != HLI_REPLY_INTEGER || status->integer < -1 || status->integer > 1)
         return false;
-    return reply->length == (status->integer == long_status ? 1 + more : 1);
+    const size_t lengths[] = {shape.gone, shape.no, shape.yes};
+    return reply->length == lengths[status->integer + 1];
 }
 
 static bool script_is_pairs(const struct hli_reply *reply)
@@ -37,16 +40,18 @@ static bool script_is_pairs(const struct hli_reply *reply)
 
 bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply)
 {
-    const struct hli_reply *status = hli_reply_item(reply, 0);
-
     switch (id) {
     case HLI_SCRIPT_LOCK_ACQUIRE:
-        return script_is_status(reply, -1, 0, 3);
+        return script_is_status(reply, (struct script_shape){.gone = 1, .no = 6, .yes = 2});
+    case HLI_SCRIPT_LOCK_RELEASE:
+        return script_is_status(reply, (struct script_shape){.no = 1, .yes = 3});
     case HLI_SCRIPT_LOCK_INSPECT:
-        return status && script_is_status(reply, 0, status->integer, 3);
+        return script_is_status(reply, (struct script_shape){.no = 4, .yes = 4});
+    case HLI_SCRIPT_LOCK_KEEP:
+        return script_is_pairs(reply) && reply->length == 2;
     case HLI_SCRIPT_LOCK_RENEW:
         return script_is_pairs(reply);
     default:
-        return script_is_status(reply, 0, 0, 0);
+        return script_is_status(reply, (struct script_shape){.no = 1, .yes = 1});
     }
 }

@@ -9,7 +9,10 @@
 
 #include <string.h>
 
-enum { LOCK_MAX_LINGER_MS = 1000 };
+enum {
+    LOCK_MAX_LINGER_MS = 1000,
+    LOCK_LINGER_LEASE_MS = 5000, /* so long a lock that lingers outlives its process */
+};
 
 int hli_lock_check(const hl_lock *lock, hl_error *err)
 {
@@ -37,6 +40,14 @@ int hli_lock_check_owner(const hl_lock *lock, const hl_owner *owner, hl_error *e
     if (rc == 0 && owner && owner->client != lock->name->client)
         return hli_fail(err, HL_EINVAL, "the owner belongs to another client");
     return rc;
+}
+
+int64_t hli_lock_watch_ms(const hl_lock *lock)
+{
+    int64_t watchdog_ms = lock->name->client->settings.watchdog_timeout_ms;
+
+    return lock->way.linger_ms > 0 && watchdog_ms > LOCK_LINGER_LEASE_MS ? LOCK_LINGER_LEASE_MS
+                                                                         : watchdog_ms;
 }
 
 int hli_lock_read_options(const hl_lock *lock, const hl_acquire_options *passed,
@@ -156,7 +167,7 @@ const char *hl_lock_name(const hl_lock *lock, size_t *ret_length)
 static int lock_acquire(hl_lock *lock, const hl_acquire_options *options, hl_error *err)
 {
     struct hli_acquire acquire;
-    int rc = hli_acquire_init(&acquire, lock->name, options, err);
+    int rc = hli_acquire_init(&acquire, lock->name, hli_lock_watch_ms(lock), options, err);
 
     if (rc < 0)
         return rc;
@@ -214,7 +225,7 @@ static int lock_release(hl_lock *lock, hl_owner *owner, hl_error *err)
         return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
     int cancelability = hli_cancelability_off();
     hli_released_init(&released, lock->name, err);
-    hli_release_start(lock->name, mine, &released.wait);
+    hli_release_start(lock->name, mine, &lock->way, &released.wait);
     rc = hli_wait_block(&released.wait);
     hli_released_count(&released);
     hli_cancelability_restore(cancelability);

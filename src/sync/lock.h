@@ -22,6 +22,9 @@ void hli_lock_leave(hl_lock *lock);
 /* The same for an owner that is passed beside it; NULL is the calling thread. */
 int hli_lock_check_owner(const hl_lock *lock, const hl_owner *owner, hl_error *err);
 
+/* The lease of a hold without a lease time of its own. */
+int64_t hli_lock_watch_ms(const hl_lock *lock);
+
 /* The options of a call, NULL for the defaults. Errors: HL_EINVAL. */
 int hli_lock_read_options(const hl_lock *lock, const hl_acquire_options *passed,
                           hl_acquire_options *ret, hl_error *err);

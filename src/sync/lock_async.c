@@ -106,7 +106,8 @@ static int acquire_request_start(hl_lock *lock, const hl_acquire_options *option
     struct lock_acquire_request *request = calloc(1, sizeof(*request));
     if (!request)
         return HL_ENOMEM;
-    rc = hli_acquire_init(&request->acquire, lock->name, &known, &request->request.err);
+    rc = hli_acquire_init(&request->acquire, lock->name, hli_lock_watch_ms(lock), &known,
+                          &request->request.err);
     if (rc < 0) {
         free(request);
         return rc;
@@ -191,7 +192,7 @@ static int release_request_start(hl_lock *lock, hl_owner *owner, hl_done_cb done
     /* The timer's, and this call's: the release may be over at once. */
     hli_ref_take(&request->request.ref);
     hli_ref_take(&request->request.ref);
-    hli_release_start(lock->name, owner, &request->released.wait);
+    hli_release_start(lock->name, owner, &lock->way, &request->released.wait);
     if (!hli_wait_look_after(&request->released.wait))
         release_request_unref(request);
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not count references */

@@ -65,7 +65,9 @@ static int lock_call_format(struct lock_call *call, hli_script_id script)
 {
     const struct hli_name *name = call->name;
     const struct hli_bytes key = {name->bytes, name->length};
-    const struct hli_bytes args[] = {name->channel.name.bytes, hli_bytes_of("PUBLISH")};
+    char channel[HLI_CHANNEL_SIZE];
+    size_t length = hli_name_write(name, HLI_NAME_REDISSON_CHANNEL, channel);
+    const struct hli_bytes args[] = {{channel, length}, hli_bytes_of("PUBLISH")};
 
     const struct hli_script_words said = {&key, 1, args,
                                           script == HLI_SCRIPT_LOCK_FORCE_RELEASE ? 2 : 0};
@@ -96,13 +98,15 @@ static struct lock_call *lock_call_new(const hl_lock *lock, hli_script_id script
 }
 
 /* A hold of this process may be the one that was deleted: it is told at once, not with its next
- * renewal. */
+ * renewal; and what lingers must not be taken up again. */
 static void lock_look_at_hold(struct hli_name *name)
 {
     struct hli_turn turn;
 
     hli_turn_begin(&turn, name);
-    if (name->current && name->current->state == HLI_TENURE_OWN) {
+    if (name->current && name->current->state == HLI_TENURE_IDLE) {
+        hli_release_quietly(&turn, name->current);
+    } else if (name->current && name->current->state == HLI_TENURE_OWN) {
         name->current->is_doubted = true;
         name->current->renew_at = turn.now;
         hli_turn_watch(&turn, name->current, turn.now);

@@ -1,0 +1,166 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* The busy answer: noted, told to those who do not wait, and slept on by the others. */
+#include "lease/busy.h"
+
+#include "base/random.h"
+#include "lease/ask.h"
+#include "lease/contest.h"
+#include "lease/release.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    BUSY_QUIET_MS = 10,  /* after messages that told nothing new, when there were more than */
+    BUSY_MISLED_MAX = 2, /* so many in a row */
+};
+
+/* {0, pttl, seconds, microseconds, holder, count} */
+enum { BUSY_PTTL = 1, BUSY_SECONDS, BUSY_MICROSECONDS, BUSY_HOLDER, BUSY_COUNT };
+
+uint64_t hli_busy_stamp(const struct hli_answer *answer)
+{
+    int64_t seconds = 0, microseconds = 0;
+
+    hli_reply_integer_at(answer->reply, BUSY_SECONDS, &seconds);
+    hli_reply_integer_at(answer->reply, BUSY_MICROSECONDS, &microseconds);
+    return (uint64_t)seconds * 1000000 + (uint64_t)microseconds;
+}
+
+/* A field of this client's that no tenure of the name knows was put there by a late command. One
+ * that rests is left alone; so is one that we would have written otherwise (":007"), for its
+ * release would find nothing. */
+static void busy_look_for_ghost(struct hli_turn *turn)
+{
+    const struct hli_name *name = turn->name;
+    const struct hli_busy *busy = &name->contest->busy;
+    const struct hli_tenure *tenure;
+    char field[HLI_FIELD_SIZE];
+
+    if (strncmp(busy->owner, name->client->id, HLI_UUID_LENGTH) != 0 || busy->count == 0 ||
+        busy->owner[HLI_UUID_LENGTH] != ':')
+        return;
+    uint64_t number = strtoull(busy->owner + HLI_UUID_LENGTH + 1, NULL, 10);
+    snprintf(field, sizeof(field), "%s:%" PRIu64, name->client->id, number);
+    if (strcmp(field, busy->owner) != 0 || (name->current && name->current->number == number))
+        return;
+    TAILQ_FOREACH (tenure, &name->past, link)
+        if (tenure->number == number)
+            return;
+    hli_release_ghost(turn, number);
+}
+
+bool hli_busy_finish_tries(struct hli_turn *turn, hli_ns sent_at)
+{
+    struct hli_acquire *acquire = TAILQ_FIRST(&turn->name->waiters);
+    bool has_later = false;
+
+    while (acquire) {
+        struct hli_acquire *next = TAILQ_NEXT(acquire, link);
+        if (acquire->is_try && acquire->wait.started <= sent_at)
+            hli_acquire_fail_busy(turn, acquire, HL_EBUSY);
+        else
+            has_later = has_later || acquire->is_try;
+        acquire = next;
+    }
+    return has_later;
+}
+
+hli_ns hli_busy_poll_at(const struct hli_turn *turn)
+{
+    int64_t poll_ms = turn->name->client->settings.poll_ms;
+
+    return hli_after_ms(turn->now, poll_ms + hli_random_upto(poll_ms * 3 / 10));
+}
+
+/* The holder's expiry is announced by nobody. */
+static hli_ns busy_expiry_at(const struct hli_turn *turn)
+{
+    int64_t pttl_ms = turn->name->contest->busy.pttl_ms;
+
+    return pttl_ms < 0 ? HLI_NEVER : hli_after_ms(turn->now, pttl_ms + 1);
+}
+
+/* A message since the last busy answer, and still the same holder: it told nothing new. That
+ * happens to an honest message too, which comes by another connection than the answers; to several
+ * in a row it does not. */
+static bool busy_was_misled(struct hli_contest *contest, const struct hli_busy *before)
+{
+    if (before->at == 0 || strcmp(before->owner, contest->busy.owner) != 0)
+        contest->misled = 0;
+    else if (contest->heard_at >= before->at)
+        contest->misled++;
+    return contest->misled > BUSY_MISLED_MAX;
+}
+
+static void busy_sleep(struct hli_turn *turn, const struct hli_tenure *tenure,
+                       const struct hli_busy *before)
+{
+    struct hli_contest *contest = turn->name->contest;
+    hli_ns sent_at = tenure->ask.sent_at;
+    /* Or it was sent for tries only, and does not stand in the queue. */
+    bool may_have_missed = contest->heard_at >= sent_at ||
+                           contest->channel.confirmed_at > sent_at || !tenure->is_queued;
+    bool was_misled = busy_was_misled(contest, before);
+
+    turn->wants_channel = true;
+    hli_turn_timer(turn, hli_earlier(hli_busy_poll_at(turn), busy_expiry_at(turn)));
+    if (was_misled)
+        contest->quiet_until = hli_after_ms(turn->now, BUSY_QUIET_MS);
+    if (may_have_missed && was_misled)
+        hli_turn_timer(turn, contest->quiet_until);
+    else if (may_have_missed)
+        hli_ask_go(turn);
+}
+
+static void busy_note(struct hli_turn *turn, const struct hli_answer *answer)
+{
+    struct hli_busy *busy = &turn->name->contest->busy;
+    const struct hli_reply *owner = hli_reply_text_at(answer->reply, BUSY_HOLDER);
+    int64_t count = 0;
+
+    busy->at = turn->now;
+    busy->pttl_ms = -1;
+    hli_reply_integer_at(answer->reply, BUSY_PTTL, &busy->pttl_ms);
+    hli_reply_integer_at(answer->reply, BUSY_COUNT, &count);
+    busy->count = count < 0 || count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
+    snprintf(busy->owner, sizeof(busy->owner), "%s", owner ? owner->text : "");
+}
+
+/* Whatever is granted from now on was granted after this request was sent. */
+static void busy_set_anchor(struct hli_tenure *tenure, const struct hli_answer *answer)
+{
+    tenure->may_stand = tenure->is_queued;
+    tenure->anchor_at = tenure->ask.sent_at;
+    tenure->busy_stamp = hli_busy_stamp(answer);
+}
+
+void hli_busy_answered(struct hli_turn *turn, struct hli_tenure *tenure,
+                       const struct hli_answer *answer)
+{
+    struct hli_name *name = turn->name;
+    struct hli_contest *contest = hli_contest_of(name);
+
+    busy_set_anchor(tenure, answer);
+    name->answered_at = turn->now;
+    name->asked_at = 0;
+    if (!contest) {
+        hli_ask_fail_all(turn, HL_ENOMEM, "out of memory");
+        return;
+    }
+    turn->contest = contest;
+    struct hli_busy before = contest->busy;
+    busy_note(turn, answer);
+    if (tenure->state == HLI_TENURE_ASK)
+        hli_tenure_move(tenure, HLI_TENURE_WAIT);
+    bool asks_again = hli_busy_finish_tries(turn, tenure->ask.sent_at);
+    busy_look_for_ghost(turn);
+    if (TAILQ_EMPTY(&name->waiters))
+        hli_ask_abandon(turn);
+    else
+        busy_sleep(turn, tenure, &before);
+    if (asks_again)
+        hli_ask_go(turn);
+}

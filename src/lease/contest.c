@@ -1,0 +1,127 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Contests: the subscription, the timer, and what was heard. */
+#include "lease/contest.h"
+
+#include "lease/wake.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void contest_on_confirmed(struct hli_channel *channel)
+{
+    hli_wake_on_confirmed(HLI_OF(channel, struct hli_contest, channel)->name);
+}
+
+static void contest_on_message(struct hli_channel *channel, const struct hli_message *message)
+{
+    struct hli_name *name = HLI_OF(channel, struct hli_contest, channel)->name;
+
+    if (message->is_beside)
+        hli_wake_on_courtesy(name);
+    else
+        hli_wake_on_message(name);
+}
+
+static void contest_on_channel_gone(struct hli_channel *channel)
+{
+    struct hli_contest *contest = HLI_OF(channel, struct hli_contest, channel);
+
+    contest->has_channel_ref = false;
+    hli_name_unref(contest->name);
+}
+
+void hli_contest_listen(struct hli_contest *contest)
+{
+    struct hli_name *name = contest->name;
+
+    if (!contest->has_channel_ref) {
+        contest->has_channel_ref = true;
+        hli_name_ref(name); /* the channel's, dropped in contest_on_channel_gone */
+    }
+    if (hli_channel_want(hli_link_pubsub(name->client->link), &contest->channel) < 0)
+        contest_on_channel_gone(&contest->channel); /* no memory: this wait polls */
+}
+
+void hli_contest_stop_listening(struct hli_contest *contest)
+{
+    hli_channel_drop(&contest->channel);
+}
+
+static void contest_on_timer(void *arg)
+{
+    struct hli_contest *contest = arg;
+    struct hli_name *name = contest->name;
+
+    hli_wake_on_timer(name);
+    hli_name_unref(name); /* the timer's */
+}
+
+static void contest_on_timer_orphaned(void *arg)
+{
+    hli_name_unref(((struct hli_contest *)arg)->name); /* the timer's */
+}
+
+static struct hli_contest *contest_new(struct hli_name *name)
+{
+    char redisson[HLI_CHANNEL_SIZE], own[HLI_CHANNEL_SIZE];
+    size_t lengths[] = {hli_name_write(name, HLI_NAME_REDISSON_CHANNEL, redisson),
+                        hli_name_write(name, HLI_NAME_OWN_CHANNEL, own)};
+    struct hli_contest *contest = calloc(1, sizeof(*contest) + lengths[0] + lengths[1]);
+
+    if (!contest)
+        return NULL;
+    contest->name = name;
+    memcpy(contest->bytes, redisson, lengths[0]);
+    memcpy(contest->bytes + lengths[0], own, lengths[1]);
+    contest->channel.name.bytes = (struct hli_bytes){contest->bytes, lengths[0]};
+    contest->channel.beside.bytes = (struct hli_bytes){contest->bytes + lengths[0], lengths[1]};
+    contest->channel.confirmed = contest_on_confirmed;
+    contest->channel.message = contest_on_message;
+    contest->channel.gone = contest_on_channel_gone;
+    contest->timer = (struct hli_timer){
+        .run = contest_on_timer, .orphaned = contest_on_timer_orphaned, .arg = contest};
+    return contest;
+}
+
+struct hli_contest *hli_contest_of(struct hli_name *name)
+{
+    if (!name->contest)
+        name->contest = contest_new(name);
+    return name->contest;
+}
+
+void hli_contest_free(struct hli_contest *contest)
+{
+    free(contest);
+}
+
+void hli_contest_stand_back(struct hli_contest *contest, hli_ns now)
+{
+    contest->stands_back_until = hli_after_ms(now, HLI_STAND_BACK_MS);
+    contest->courteous_at = now;
+}
+
+bool hli_contest_is_courteous(const struct hli_name *name, hli_ns now)
+{
+    return !name->contest || now >= hli_after_ms(name->contest->courteous_at, HLI_COURTESY_MS);
+}
+
+/* Without memory the text is lost, and the caller is told that no answer came. */
+void hli_contest_note_problem(struct hli_name *name, int code, const char *text)
+{
+    struct hli_contest *contest = hli_contest_of(name);
+
+    if (!contest)
+        return;
+    contest->problem = code;
+    snprintf(contest->problem_text, sizeof(contest->problem_text), "%s", text);
+}
+
+void hli_contest_forget_problem(struct hli_name *name)
+{
+    if (!name->contest)
+        return;
+    name->contest->problem = 0;
+    name->contest->refusals = 0;
+}

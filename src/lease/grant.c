@@ -1,0 +1,229 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Grants and wants: read, judged, and entered. */
+#include "lease/grant.h"
+
+#include "lease/ask.h"
+#include "lease/busy.h"
+#include "lease/command.h"
+#include "lease/contest.h"
+#include "lease/deepen.h"
+#include "lease/hold.h"
+#include "lease/keep.h"
+#include "lease/loss.h"
+#include "lease/release.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { GRANT_RENEW_MS = 100 }; /* a hold that is over before costs no renewal */
+
+struct grant {
+    uint64_t number;  /* of our field */
+    uint64_t stamp;   /* the server's time when it was written, in microseconds */
+    uint64_t waiting; /* how many others wait still */
+    const char *name;
+    size_t length;
+};
+
+/* A decimal number and a space. */
+static bool grant_read_number(const char **text, uint64_t *ret_number)
+{
+    char *end;
+
+    if (**text < '0' || **text > '9')
+        return false;
+    *ret_number = strtoull(*text, &end, 10);
+    *text = end + 1;
+    return *end == ' ';
+}
+
+/* "g <uuid>:<number> <seconds> <microseconds> <waiting> <name>" */
+static bool grant_read(const hl_client *client, const struct hli_bytes *text, struct grant *ret)
+{
+    const char *bytes = text->data, *at = bytes + 2 + HLI_UUID_LENGTH + 1;
+    uint64_t seconds, microseconds;
+
+    if (text->length < 2 + HLI_UUID_LENGTH + 1 || strncmp(bytes, "g ", 2) != 0 ||
+        memcmp(bytes + 2, client->id, HLI_UUID_LENGTH) != 0 || at[-1] != ':')
+        return false;
+    if (!grant_read_number(&at, &ret->number) || !grant_read_number(&at, &seconds) ||
+        !grant_read_number(&at, &microseconds) || !grant_read_number(&at, &ret->waiting))
+        return false;
+    ret->stamp = seconds * 1000000 + microseconds;
+    ret->name = at;
+    ret->length = text->length - (size_t)(at - bytes);
+    return ret->length > 0 && ret->length <= HLI_NAME_LIMIT;
+}
+
+/*
+ * Until when it surely stands. It was written after the last request that was answered busy had
+ * been sent (or the first of all), and for the time of a claim; the server's clock only orders it
+ * against that answer. One from before it is void: the field had the lock, and lost it again.
+ */
+static hli_ns grant_valid_until(const struct hli_tenure *tenure, uint64_t stamp)
+{
+    if (tenure->anchor_at == 0 || stamp < tenure->busy_stamp)
+        return 0;
+    return hli_lease_validity(tenure->anchor_at, hli_command_claim_ms(tenure->name->client));
+}
+
+static void grant_begin_hold(struct hli_turn *turn, struct hli_tenure *tenure,
+                             const struct grant *grant)
+{
+    struct hli_name *name = turn->name;
+    int64_t claim_ms = hli_command_claim_ms(name->client);
+    int64_t renew_ms = claim_ms / 3 < GRANT_RENEW_MS ? claim_ms / 3 : GRANT_RENEW_MS;
+
+    hli_tenure_extend(tenure, tenure->anchor_at, claim_ms);
+    if (tenure->longest_lease_ms < claim_ms)
+        tenure->longest_lease_ms = claim_ms;
+    tenure->may_stand = true;
+    tenure->least_count = tenure->most_count = 1;
+    tenure->grant_stamp = grant->stamp;
+    tenure->renew_at = hli_after_ms(turn->now, renew_ms);
+    hli_keep_note_word(tenure, grant->waiting == 0 ? turn->now : 0);
+    tenure->is_wanted = grant->waiting > 0;
+    name->answered_at = turn->now;
+    name->asked_at = 0;
+    hli_count(&name->client->counters.grants);
+    hli_hold_begin(turn, TAILQ_FIRST(&name->waiters), turn->now);
+    hli_busy_finish_tries(turn, turn->now); /* it is held now */
+}
+
+/* One that is void, or too late, is not given back: asking tells whether the field stands still. */
+static void grant_take(struct hli_turn *turn, struct hli_tenure *tenure, const struct grant *grant)
+{
+    if (turn->now < grant_valid_until(tenure, grant->stamp))
+        grant_begin_hold(turn, tenure, grant);
+    else
+        hli_ask_go(turn);
+}
+
+static bool grant_is_past(const struct hli_name *name, uint64_t number)
+{
+    const struct hli_tenure *tenure;
+
+    TAILQ_FOREACH (tenure, &name->past, link)
+        if (tenure->number == number)
+            return true; /* its release is under way, or will be */
+    return false;
+}
+
+static void grant_arrived(struct hli_name *name, const struct grant *grant)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, name);
+    struct hli_tenure *tenure = name->current;
+    if (tenure && tenure->number == grant->number) {
+        if (hli_tenure_is_contending(tenure))
+            grant_take(&turn, tenure, grant);
+    } else if (!grant_is_past(name, grant->number)) {
+        hli_release_ghost(&turn, grant->number); /* whoever waited has gone: to the next one */
+    }
+    hli_turn_end(&turn);
+}
+
+/* Somebody waits for what we have: it is not kept any longer than its hold. */
+static void grant_is_wanted(struct hli_name *name)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, name);
+    struct hli_tenure *tenure = name->current;
+    if (hli_tenure_is_kept(tenure))
+        tenure->is_wanted = true;
+    if (tenure && tenure->state == HLI_TENURE_IDLE) {
+        hli_release_quietly(&turn, tenure);
+        hli_ask_go(&turn);
+    }
+    hli_turn_end(&turn);
+}
+
+/* A name that this process has forgotten is made again, for its key is ours to release. */
+static void grant_on_grant(hl_client *client, const struct hli_bytes *text)
+{
+    struct hli_name *name;
+    struct grant grant;
+
+    if (!grant_read(client, text, &grant) ||
+        hli_name_get(client, grant.name, grant.length, &name) < 0)
+        return;
+    grant_arrived(name, &grant);
+    hli_name_unref(name);
+}
+
+/* "w <name>" */
+static void grant_on_want(hl_client *client, const struct hli_bytes *text)
+{
+    struct hli_name *name = hli_name_find(client, (const char *)text->data + 2, text->length - 2);
+
+    if (!name)
+        return;
+    grant_is_wanted(name);
+    hli_name_unref(name);
+}
+
+static hl_client *grant_client_of(struct hli_channel *channel)
+{
+    return HLI_OF(channel, struct hl_client, mailbox);
+}
+
+static void grant_on_message(struct hli_channel *channel, const struct hli_message *message)
+{
+    hl_client *client = grant_client_of(channel);
+    const char *bytes = message->text.data;
+
+    if (message->text.length < 3 || bytes[1] != ' ')
+        return;
+    if (bytes[0] == 'g')
+        grant_on_grant(client, &message->text);
+    else if (bytes[0] == 'w')
+        grant_on_want(client, &message->text);
+}
+
+/* What was granted before is found by asking, which every waiter does on a new link anyway. */
+static void grant_on_confirmed(struct hli_channel *channel)
+{
+    (void)channel;
+}
+
+static void grant_on_gone(struct hli_channel *channel)
+{
+    (void)channel;
+}
+
+void hli_grants_listen(hl_client *client)
+{
+    struct hli_channel *mailbox = &client->mailbox;
+
+    snprintf(client->mailbox_name, sizeof(client->mailbox_name), HLI_MAILBOX "%s", client->id);
+    mailbox->name.bytes = hli_bytes_of(client->mailbox_name);
+    mailbox->confirmed = grant_on_confirmed;
+    mailbox->message = grant_on_message;
+    mailbox->gone = grant_on_gone;
+    hli_channel_want(hli_link_pubsub(client->link), mailbox); /* without memory we poll */
+}
+
+void hli_grants_stop_listening(hl_client *client)
+{
+    hli_channel_drop(&client->mailbox);
+}
+
+/* The grant came by the other connection. Busy, and from after it: the claim ran out, and somebody
+ * else has it. Busy from before it says nothing new; "yours" is good for a whole lease. */
+void hli_grant_crossed(struct hli_turn *turn, struct hli_tenure *tenure,
+                       const struct hli_answer *answer)
+{
+    int64_t status = -2;
+
+    if (answer->verdict == HLI_REPLIED)
+        hli_reply_integer_at(answer->reply, 0, &status);
+    if (status == 1)
+        hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms);
+    else if (status == 0 && hli_busy_stamp(answer) >= tenure->grant_stamp)
+        hli_loss_of_key(turn, tenure);
+    if (tenure->state == HLI_TENURE_OWN)
+        hli_deepen_go(turn, tenure);
+}

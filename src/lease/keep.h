@@ -1,0 +1,30 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Keeping: a tenure that goes from one owner of this process to the next without a word to the
+ * server. By a pass, to who waits already; or by lingering, for who may come soon. Only as long as
+ * the server has said a moment ago that nobody else waits. Name mutex, all of it.
+ */
+#ifndef HLI_LEASE_KEEP_H
+#define HLI_LEASE_KEEP_H
+
+#include "lease/acquire.h"
+
+/* Nobody else waited at that time; 0: the server has not said so. */
+void hli_keep_note_word(struct hli_tenure *tenure, hli_ns word_at);
+
+/* The hold is over: gives the tenure to the first waiter. False: it may not, or there is none. */
+bool hli_keep_pass(struct hli_turn *turn, struct hli_tenure *tenure);
+
+/* The hold is over, and nobody waits: keeps the tenure for linger_ms. False: it may not. */
+bool hli_keep_linger(struct hli_turn *turn, struct hli_tenure *tenure, int64_t linger_ms);
+
+/* Gives what lingers to the first waiter, or lets go of it when that one cannot have it so. False:
+ * the waiter has to ask. */
+bool hli_keep_resume(struct hli_turn *turn);
+
+/* The server's word whether somebody else waits. */
+void hli_keep_answered(struct hli_turn *turn, struct hli_tenure *tenure,
+                       const struct hli_answer *answer);
+
+#endif
