@@ -67,14 +67,14 @@ static void wait_ended(int code, const hl_error *err, void *arg)
 }
 
 /* `stride` 1: a name for each; 0: one for all. */
-static void bytes_wait(struct things *things, int stride, hl_cancel *cancel)
+static void bytes_wait(struct things *things, size_t stride, hl_cancel *cancel)
 {
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
     int64_t deadline = instant_after_ms(BYTES_PATIENCE_MS);
 
     options.wait_ms = HL_WAIT_FOREVER;
     options.cancel = cancel;
-    for (int i = 0; i < BYTES_COUNT; i++) {
+    for (size_t i = 0; i < BYTES_COUNT; i++) {
         options.owner = things->owner[i];
         must(hl_lock_acquire_async(things->lock[i * stride], &options, wait_ended, things) == 0,
              "no acquire");
@@ -98,7 +98,7 @@ static void bytes_wait_ends(struct things *things, hl_cancel *cancel)
 }
 
 /* All names are held by somebody else. Subscriptions are complete when the server knows them. */
-static double bytes_waiters(struct bench *bench, struct things *things, int stride)
+static double bytes_waiters(struct bench *bench, struct things *things, size_t stride)
 {
     hl_cancel *cancel = NULL;
     int64_t deadline = instant_after_ms(BYTES_PATIENCE_MS);

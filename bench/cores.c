@@ -50,7 +50,8 @@ static void cores_set_process(pid_t pid, const cpu_set_t *set)
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     DIR *tasks = opendir(path);
     must(tasks != NULL, "%s is not to be read: the server must run on this machine", path);
-    while ((entry = readdir(tasks))) /* NOLINT(concurrency-mt-unsafe): a stream of our own */
+    while (tasks &&
+           (entry = readdir(tasks))) /* NOLINT(concurrency-mt-unsafe): a stream of our own */
         if (entry->d_name[0] != '.')
             cores_set((pid_t)strtol(entry->d_name, NULL, 10), set);
     closedir(tasks);

@@ -213,6 +213,8 @@ static void match_run(struct match *match)
 static void handover_measure(struct bench *bench, struct diary *diary, bool is_pinned)
 {
     for (size_t i = 0; i < CONTESTS; i++) {
+        if (contests[i].is_share && !is_pinned)
+            continue; /* it would tell nothing that the first does not */
         struct match match = {.bench = bench,
                               .contest = &contests[i],
                               .placement = is_pinned ? "pinned" : "free",
