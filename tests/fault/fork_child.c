@@ -256,7 +256,7 @@ Test(fork_child, nothing_of_the_child_reaches_the_server, .init = start, .fini =
     const int64_t pings = 4; /* the parent's own, should five seconds have passed */
     check(commands_at_the_server() - before <= pings);
     check_int(redis_subscribers(server, "redisson_lock__channel:{held}"), 1);
-    check_int(redis_clients(server, REDIS_NORMAL, "hirelock"), 3);
+    check_int(redis_clients(server, REDIS_NORMAL, "hirelock"), 2);
 
     /* epoll, too, is as it was: the loop hears of answers, of messages and of wakers. */
     kit_expect(hl_lock_release(held, &err), HL_OK);

@@ -20,7 +20,9 @@ static const bool allowed[STATES][STATES] = {
                         [HLI_TENURE_DEAD] = true},
     [HLI_TENURE_WAIT] =
         {[HLI_TENURE_OWN] = true, [HLI_TENURE_DYING] = true, [HLI_TENURE_DEAD] = true},
-    [HLI_TENURE_OWN] = {[HLI_TENURE_LOST] = true, [HLI_TENURE_DYING] = true},
+    [HLI_TENURE_OWN] =
+        {[HLI_TENURE_IDLE] = true, [HLI_TENURE_LOST] = true, [HLI_TENURE_DYING] = true},
+    [HLI_TENURE_IDLE] = {[HLI_TENURE_OWN] = true, [HLI_TENURE_DYING] = true},
     [HLI_TENURE_LOST] = {[HLI_TENURE_DYING] = true, [HLI_TENURE_DEAD] = true},
     [HLI_TENURE_DYING] = {[HLI_TENURE_DEAD] = true},
 };
@@ -31,7 +33,7 @@ static struct hl_owner owner;
 static struct hli_tenure tenure_in(enum hli_tenure_state from, enum hli_tenure_state to)
 {
     struct hli_tenure tenure = {.state = from};
-    if (to == HLI_TENURE_OWN || to == HLI_TENURE_LOST)
+    if (to == HLI_TENURE_OWN || to == HLI_TENURE_IDLE || to == HLI_TENURE_LOST)
         tenure.hold = (struct hli_hold){.owner = &owner, .count = 1};
     tenure.valid_until = 1000;
     return tenure;

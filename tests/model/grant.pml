@@ -1,0 +1,499 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Hand-over between two processes: who may believe that he holds, whatever is late, lost, bounced
+ * or cut off. One name; a server that runs one script at a time; per process a command link with
+ * its answers in order, and a link for messages, which lose or delay as they like. Whoever is
+ * stopped, or slow, is one who takes no step while the clock goes on.
+ *
+ *   BOUNCES n        so many commands come back without having run (NOSCRIPT)
+ *   DROPS n          so many times a command link breaks: what was not run yet runs late, or never
+ *   WAITS0 WAITS1    of each process, one after the other, each with a field of its own
+ *   LEASE CLAIM END  in ticks of the clock; END is when it stops
+ *
+ *   NO_QUEUE         nobody queues, so nothing is granted: to look at the other faults alone
+ *
+ * Broken on purpose, to see that the properties see it:
+ *   NO_AGE_RULE      a grant counts from its arrival
+ *   NO_VOID_RULE     a grant counts from the last busy answer, even if it is older than that
+ *   PUBLISH_FIRST    the message goes out first, and the write may be refused
+ *   ONE_FIELD        every wait of a process has the same field
+ *   BLIND_RESEND     what bounced is sent again, whatever has happened to its tenure
+ *   ANCHOR_ANEW      on a new link grants count from the first request there
+ *   BUSY_ENDS_HOLD   a busy answer counts also when a grant has overtaken it
+ */
+#ifndef BOUNCES
+#define BOUNCES 0
+#endif
+#ifndef DROPS
+#define DROPS 0
+#endif
+#ifndef WAITS0
+#define WAITS0 2
+#endif
+#ifndef WAITS1
+#define WAITS1 1
+#endif
+#ifndef LEASE
+#define LEASE 3
+#endif
+#ifndef CLAIM
+#define CLAIM 2
+#endif
+#ifndef END
+#define END 4
+#endif
+#define PIPE 3 /* commands, and answers, that a link holds */
+
+mtype = { acquire, release, renew };
+mtype = { yes, no, bounced };
+mtype = { none, waits, holds };
+
+#ifdef ONE_FIELD
+#define FIELD(p, n) (1 + (p) * 4)
+#define MAY_RELEASE_LATER false /* that could not go well */
+#else
+#define FIELD(p, n) (1 + (p) * 4 + (n))
+#define MAY_RELEASE_LATER true
+#endif
+#define PROCESS(f) (((f) - 1) / 4)
+#define NUMBER(f) (((f) - 1) % 4)
+
+byte now;
+
+/* What stands in Redis: the hash with its one field (0: no key) and its expiry; the queue. */
+byte holder, ends;
+chan queue = [3] of { byte };
+#ifdef NO_QUEUE
+#define QUEUE 0
+#else
+#define QUEUE 3
+#endif
+
+/* command, tenure, when it was sent */
+chan command[2] = [PIPE] of { mtype, byte, byte };
+/* command, tenure, verdict, when it was sent, the server's time if it is busy */
+chan answer[2] = [PIPE] of { mtype, byte, mtype, byte, byte };
+chan grant[2] = [2] of { byte, byte }; /* field, the server's time */
+chan late = [2] of { mtype, byte };    /* unread commands of a link that is gone, by field */
+byte bounces = BOUNCES, drops = DROPS;
+
+/* What the processes think: their tenure, its state, and until when it is valid (0: not at all). */
+byte tenure[2], valid[2];
+mtype state[2] = none;
+byte owed[2];  /* a bit for each tenure whose release is not answered */
+byte later[2]; /* and for each whose release is still to be sent: a lost one's, when its user calls
+                  it, and that of a wait that ended while its request was under way */
+bool false_loss;
+
+#define BIT(n) (1 << (n))
+#define LATER(a, b) ((a) > (b) -> (a) : (b))
+#define AFTER(t, ticks) ((t) + (ticks) > END -> END + 1 : (t) + (ticks)) /* END + 1: never */
+
+/* Scratch of one step. */
+hidden mtype op, verdict;
+hidden byte f, n, next, sent, seen, until;
+
+/* ---- the server ---- */
+
+/* Lua: lock_acquire.lua */
+inline script_acquire()
+{
+    if
+    :: holder == f -> ends = LATER(ends, AFTER(now, LEASE)); verdict = yes
+    :: holder == 0 ->
+        holder = f; ends = AFTER(now, LEASE); verdict = yes;
+        do /* whoever has vanished from the waiters is forgotten with them */
+        :: nempty(queue) -> queue?_
+        :: empty(queue) -> break
+        od
+    :: holder != f && holder != 0 ->
+        verdict = no;
+        if
+        :: queue??[eval(f)] || len(queue) == QUEUE -> skip
+        :: else -> queue!f
+        fi
+    fi
+}
+
+/* A message is delivered once, or never. */
+inline publish_grant()
+{
+    if
+    :: len(grant[PROCESS(next)]) < 2 -> grant[PROCESS(next)]!next, now
+    :: skip
+    fi
+}
+
+/* The first in the queue who is of another process. */
+inline pick_next()
+{
+    next = 0;
+    do
+    :: next == 0 && nempty(queue) ->
+        queue?next;
+        if
+        :: PROCESS(next) == PROCESS(f) -> next = 0
+        :: PROCESS(next) != PROCESS(f) -> skip
+        :: DROPS > 0 -> next = 0 /* whose link for messages is down */
+        fi
+    :: next != 0 || empty(queue) -> break
+    od
+}
+
+inline hand_over()
+{
+    holder = next;
+    ends = AFTER(now, CLAIM)
+}
+
+/* Lua: lock_release.lua */
+inline script_release()
+{
+    if
+    :: holder == f ->
+        verdict = yes;
+        pick_next();
+        if
+        :: next == 0 -> holder = 0; ends = 0
+#ifdef PUBLISH_FIRST
+        :: next != 0 -> publish_grant(); holder = 0; ends = 0
+        :: next != 0 -> publish_grant(); hand_over()
+#else
+        :: next != 0 -> hand_over(); publish_grant()
+#endif
+        fi
+    :: holder != f ->
+        verdict = no;
+        if
+        :: queue??[eval(f)] -> queue??eval(f)
+        :: else -> skip
+        fi
+    fi
+}
+
+/* Lua: lock_renew.lua */
+inline script_renew()
+{
+    if
+    :: holder == f -> ends = LATER(ends, AFTER(now, LEASE)); verdict = yes
+    :: holder != f -> verdict = no
+    fi
+}
+
+inline run_script()
+{
+    if
+    :: op == acquire -> script_acquire()
+    :: op == release -> script_release()
+    :: op == renew -> script_renew()
+    fi
+}
+
+inline serve(p)
+{
+    command[p]?op, n, sent;
+    f = FIELD(p, n);
+    if
+    :: bounces > 0 -> bounces--; verdict = bounced
+    :: skip; run_script()
+    fi;
+    answer[p]!op, n, verdict, (op == release -> 0 : sent),
+        (op == acquire && verdict == no -> now : 0)
+}
+
+active proctype server()
+{
+end:
+    do
+    :: atomic { nempty(command[0]) && nfull(answer[0]) -> serve(0) }
+    :: atomic { nempty(command[1]) && nfull(answer[1]) -> serve(1) }
+    :: atomic { nempty(late) -> late?op, f; run_script() }
+    od
+}
+
+/* One clock for all; a key that expires and a validity that ends do so with it. */
+inline let_expire(p)
+{
+    if
+    :: valid[p] != 0 && now >= valid[p] -> valid[p] = 0
+    :: else -> skip
+    fi
+}
+
+active proctype clock()
+{
+end:
+    do
+    :: atomic {
+        now < END -> now++;
+        if
+        :: holder != 0 && now >= ends -> holder = 0; ends = 0
+        :: else -> skip
+        fi;
+        let_expire(0);
+        let_expire(1)
+    }
+    od
+}
+
+/* ---- a process ---- */
+
+#define CURRENT(x) (state[p] == (x) && n == tenure[p])
+
+inline forget_request()
+{
+    asking = false; anchored = false; anchor = 0; busy_at = 0
+}
+
+inline ask() /* C: hli_ask_go, hli_ask_send */
+{
+    command[p]!acquire, tenure[p], now;
+    asking = true;
+#ifdef ANCHOR_ANEW
+    if
+    :: !anchored -> anchored = true; anchor = now
+    :: else -> skip
+    fi
+#endif
+}
+
+inline send_release(x) /* C: release_send */
+{
+    command[p]!release, x, 0;
+    owed[p] = owed[p] | BIT(x)
+}
+
+/* The hold begins, if its time is not over yet; else it is asked for again. */
+inline begin_hold() /* C: hli_hold_begin, hli_hold_accept */
+{
+    if
+    :: now < until -> state[p] = holds; valid[p] = until; renewed = false; forget_request()
+    :: else -> skip
+    fi
+}
+
+inline begin_wait() /* C: ask_begin_tenure */
+{
+    tenure[p]++;
+    state[p] = waits;
+    anchored = true; anchor = now;
+    ask()
+}
+
+inline leave() /* C: hli_ask_abandon, hli_release_quietly */
+{
+    if
+    :: skip; send_release(tenure[p])
+    :: asking && MAY_RELEASE_LATER -> later[p] = later[p] | BIT(tenure[p]) /* C: hli_release_after_take */
+    fi;
+    state[p] = none;
+    forget_request()
+}
+
+inline end_hold() /* C: release_hold, hli_release_quietly */
+{
+    valid[p] = 0;
+    send_release(tenure[p]);
+    state[p] = none;
+    renewed = false
+}
+
+/* Others of the process contend from now on, under a field of their own. */
+inline leave_lost() /* C: hli_loss_declare */
+{
+    later[p] = later[p] | BIT(tenure[p]);
+    state[p] = none;
+    renewed = false
+}
+
+inline send_later(x) /* C: release_lost, hli_release_after_take */
+{
+    if
+    :: later[p] & BIT(x) -> later[p] = later[p] & ~BIT(x); send_release(x)
+    :: else -> skip
+    fi
+}
+
+inline lose() /* C: hli_loss_declare */
+{
+    false_loss = false_loss || (valid[p] != 0 && holder == FIELD(p, tenure[p]));
+    valid[p] = 0
+}
+
+inline take_acquire_answer()
+{
+    if
+    :: CURRENT(waits) && verdict == yes -> /* C: ask_is_ours */
+        asking = false;
+        until = AFTER(sent, LEASE);
+        begin_hold()
+    :: CURRENT(waits) && verdict == no -> /* C: hli_busy_answered, busy_set_anchor */
+        asking = false;
+        anchored = true; anchor = sent; busy_at = seen
+    :: CURRENT(holds) && verdict == yes && valid[p] != 0 -> /* C: hli_grant_crossed */
+        valid[p] = LATER(valid[p], AFTER(sent, LEASE))
+#ifdef BUSY_ENDS_HOLD
+    :: CURRENT(holds) && verdict == no && valid[p] != 0 -> lose()
+#endif
+    :: else -> skip /* C: hli_release_after_take */
+    fi
+}
+
+inline take_renew_answer() /* C: renewal_apply */
+{
+    if
+    :: CURRENT(holds) && valid[p] != 0 && verdict == yes -> /* C: renewal_succeeded */
+        valid[p] = LATER(valid[p], AFTER(sent, LEASE))
+    :: CURRENT(holds) && valid[p] != 0 && verdict == no -> lose()
+    :: else -> skip
+    fi
+}
+
+inline take_bounce()
+{
+    if
+#ifdef BLIND_RESEND
+    :: skip; command[p]!op, n, sent
+#else
+    :: op == acquire && CURRENT(waits) -> ask()                     /* C: ask_take_done */
+    :: op == renew && CURRENT(holds) -> command[p]!renew, n, now    /* C: renewal_bounced */
+    :: op == release -> send_release(n)                             /* C: release_take_answer */
+    :: else -> skip
+#endif
+    fi
+}
+
+inline take_answer()
+{
+    answer[p]?op, n, verdict, sent, seen;
+    if
+    :: verdict == bounced -> take_bounce()
+    :: verdict != bounced && op == acquire -> take_acquire_answer()
+    :: verdict != bounced && op == renew -> take_renew_answer()
+    :: verdict != bounced && op == release -> /* C: release_is_answered */
+        owed[p] = owed[p] & ~BIT(n)
+    fi
+}
+
+/* It was written after a certain request was sent, the first of this field or the last that was
+ * answered busy, and for the time of a claim. One from before that answer is void: the field had
+ * the lock, and lost it again. On a new link there is no such request until the next busy answer. */
+inline judge_grant() /* C: grant_valid_until */
+{
+#ifdef NO_AGE_RULE
+    until = AFTER(now, CLAIM)
+#else
+    if
+    :: !anchored -> until = 0
+    :: anchored && seen >= busy_at -> until = AFTER(anchor, CLAIM)
+#ifdef NO_VOID_RULE
+    :: anchored && seen < busy_at -> until = AFTER(anchor, CLAIM)
+#else
+    :: anchored && seen < busy_at -> until = 0
+#endif
+    fi
+#endif
+}
+
+inline take_grant() /* C: grant_arrived, grant_take */
+{
+    grant[p]?f, seen;
+    n = NUMBER(f);
+    if
+#ifdef ONE_FIELD
+    :: state[p] == waits -> judge_grant(); begin_hold()
+    :: else -> skip
+#else
+    :: CURRENT(waits) -> judge_grant(); begin_hold()
+    :: /* C: grant_is_past, hli_release_ghost */
+       !CURRENT(waits) && !CURRENT(holds) && !((owed[p] | later[p]) & BIT(n)) -> send_release(n)
+    :: else -> skip
+#endif
+    fi
+}
+
+inline send_owed(x)
+{
+    if
+    :: owed[p] & BIT(x) -> send_release(x)
+    :: else -> skip
+    fi
+}
+
+/* Of what was not run yet some runs late; of what was run no answer comes. */
+inline cut()
+{
+    drops--;
+    do
+    :: nempty(command[p]) ->
+        command[p]?op, n, _;
+        if
+        :: len(late) < 2 -> late!op, FIELD(p, n)
+        :: skip
+        fi
+    :: empty(command[p]) -> break
+    od;
+    do
+    :: nempty(answer[p]) -> answer[p]?_, _, _, _, _
+    :: empty(answer[p]) -> break
+    od
+}
+
+/* Releases go first; what was said on the old link anchors nothing any more. */
+inline link_again() /* C: hli_wake_on_link_up, hli_release_retry */
+{
+    send_owed(1);
+    send_owed(2);
+    asking = false; anchored = false; anchor = 0; busy_at = 0;
+    renewed = false
+}
+
+proctype client(byte p)
+{
+    byte anchor;  /* when the request was sent that grants are counted from */
+    bool anchored;
+    byte busy_at; /* the server's time of the last busy answer */
+    bool asking;  /* a request is on its way */
+    bool renewed;
+
+end:
+    do
+    :: atomic { state[p] == none && tenure[p] < (p == 0 -> WAITS0 : WAITS1) && nfull(command[p]) -> begin_wait() } /* C: hli_acquire_start */
+    :: atomic { state[p] == waits && !asking && nfull(command[p]) -> ask() }  /* C: hli_wake_on_timer, hli_wake_on_message */
+    :: atomic { state[p] == waits && nfull(command[p]) -> leave() }           /* C: acquire_look */
+    :: atomic { valid[p] != 0 && !renewed && nfull(command[p]) ->             /* C: renewal_send */
+        renewed = true; command[p]!renew, tenure[p], now }
+    :: atomic { state[p] == holds && nfull(command[p]) -> end_hold() }        /* C: hli_release_start */
+    :: atomic { state[p] == holds && valid[p] == 0 && MAY_RELEASE_LATER -> leave_lost() }
+    :: atomic { (later[p] & BIT(1)) && nfull(command[p]) -> send_later(1) }
+    :: atomic { (later[p] & BIT(2)) && nfull(command[p]) -> send_later(2) }
+    :: atomic { nempty(answer[p]) && nfull(command[p]) -> take_answer() }
+    :: atomic { nempty(grant[p]) && nfull(command[p]) -> take_grant() }
+    :: atomic { drops > 0 && (nempty(command[p]) || nempty(answer[p])) -> cut(); link_again() }
+    od
+}
+
+/* ---- what must hold ---- */
+
+#define BELIEVES_WRONGLY(p) (valid[p] != 0 && holder != FIELD(p, tenure[p]))
+#define IS_AT_REST(p) (state[p] == none && owed[p] == 0 && later[p] == 0 && empty(command[p]) && empty(answer[p]) && \
+                       empty(grant[p]))
+#define HAS_GHOST(p) (IS_AT_REST(p) && holder != 0 && PROCESS(holder) == (p))
+
+hidden byte believer_holds, ghost_free, loss_is_true; /* names of what was violated */
+
+active proctype judge()
+{
+end:
+    if
+    :: atomic { BELIEVES_WRONGLY(0) || BELIEVES_WRONGLY(1) -> assert(believer_holds) }
+    :: atomic { DROPS == 0 && (HAS_GHOST(0) || HAS_GHOST(1)) -> assert(ghost_free) }
+    :: atomic { false_loss -> assert(loss_is_true) }
+    fi
+}
+
+init
+{
+    atomic { run client(0); run client(1) }
+}

@@ -1,0 +1,285 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whether everybody gets a turn. A process whose threads pass the lock among themselves without
+ * end, another of ours with one thread, and a client of Redisson's, which stands in no queue and
+ * tells nobody that it waits. Every process that can go on does so some time (weak fairness), and
+ * that is all that is assumed, but for one: whoever of Redisson's has heard of a release tries
+ * within the moment for which ours stand back.
+ *
+ *   REDISSON n       its client comes so many times; 9: without end
+ *   QUIET            our other process is not there
+ *   NO_QUEUE         the server refuses the queue (maxmemory), and so counts nobody in it
+ *   LOSSES n         so many messages are lost
+ *
+ * Broken on purpose:
+ *   WANT_ONCE        a waiter says that it wants the lock with its first request alone
+ *   NO_WORD          a tenure is kept without word that nobody waits
+ *   NO_COURTESY      a release never lets Redisson's go first
+ *   NO_STANDING_BACK it does, but ours do not stand back
+ */
+#ifndef REDISSON
+#define REDISSON 0
+#endif
+#ifndef LOSSES
+#define LOSSES 1
+#endif
+#define FOR_EVER 9
+#define WORD 2 /* so many holds are over before it is too old */
+
+mtype = { nobody, crowd, single, redisson };
+
+mtype holder = nobody;
+chan queue = [2] of { mtype };
+byte losses = LOSSES;
+
+/* The crowd: its tenure, and what it knows of others. */
+bool has_tenure, is_wanted;
+byte age = WORD; /* of its word, in holds */
+bool asks_word;
+chan word = [1] of { bool };   /* the answer: does somebody wait? */
+chan want = [1] of { bool };   /* messages */
+
+bool single_waits, single_has_said;
+bool redisson_waits, redisson_is_awake;
+byte comes = REDISSON;
+
+bool crowd_stands_back, single_stands_back;
+bool is_courteous = true;
+
+hidden mtype next;
+hidden byte others;
+
+/* ---- the server ---- */
+
+inline enqueue(who)
+{
+#ifndef NO_QUEUE
+    if
+    :: queue??[who] -> skip
+    :: else -> queue!who
+    fi
+#else
+    skip
+#endif
+}
+
+inline forget_queue()
+{
+    do
+    :: nempty(queue) -> queue?_
+    :: empty(queue) -> break
+    od
+}
+
+/* Redisson's waiters hear it; ours ask anyway. */
+inline publish_release()
+{
+    if
+    :: redisson_waits -> redisson_is_awake = true
+    :: redisson_waits && losses > 0 -> losses--
+    :: !redisson_waits -> skip
+    fi
+}
+
+inline publish_courtesy()
+{
+    is_courteous = false;
+#ifndef NO_STANDING_BACK
+    if
+    :: crowd_stands_back = true; single_stands_back = true
+    :: losses > 0 -> losses--; crowd_stands_back = (holder == crowd); single_stands_back = (holder == single)
+    fi
+#endif
+}
+
+inline pick_next(who)
+{
+    next = nobody;
+    do
+    :: next == nobody && nempty(queue) ->
+        queue?next;
+        if
+        :: next == who -> next = nobody
+        :: else -> skip
+        fi
+    :: next != nobody || empty(queue) -> break
+    od
+}
+
+inline free_key()
+{
+    holder = nobody;
+    publish_release()
+}
+
+inline script_release(who) /* Lua: lock_release.lua */
+{
+#ifdef NO_COURTESY
+    others = false;
+#else
+    others = redisson_waits && is_courteous;
+#endif
+    if
+    :: others -> publish_courtesy(); free_key() /* C: hli_contest_stand_back */
+    :: !others ->
+        pick_next(who);
+        if
+        :: next == nobody -> free_key()
+        :: next != nobody -> holder = next
+        fi
+    fi
+}
+
+/* ---- the crowd ---- */
+
+#define STANDS_BACK(who) (who && redisson_is_awake)
+
+/* Who found no key has word that nobody waits; who was granted it, or found it granted, has none. */
+inline crowd_asks() /* C: hli_ask_go, ask_stands_back */
+{
+    if
+    :: holder == nobody -> /* C: ask_is_ours */
+        holder = crowd; has_tenure = true; is_wanted = false; age = 0;
+        forget_queue()
+    :: holder == crowd -> /* C: ask_is_ours, grant_begin_hold */
+        has_tenure = true; is_wanted = false; age = WORD
+    :: else -> enqueue(crowd) /* C: hli_busy_answered */
+    fi
+}
+
+/* Lua: lock_keep.lua */
+inline ask_for_word() /* C: keep_refresh */
+{
+    if
+    :: age > 0 && !is_wanted && !asks_word ->
+        asks_word = true;
+        word!(len(queue) > 0 || redisson_waits)
+    :: else -> skip
+    fi
+}
+
+#ifdef NO_WORD
+#define MAY_KEEP (!is_wanted)
+#else
+#define MAY_KEEP (!is_wanted && age < WORD)
+#endif
+
+/* The next thread, or nobody for a moment and then the next thread. */
+inline crowd_ends_hold()
+{
+    if
+    :: MAY_KEEP -> /* C: hli_keep_pass, hli_keep_linger, hli_keep_resume */
+        age = (age < WORD -> age + 1 : age);
+#ifndef NO_WORD
+        ask_for_word()
+#endif
+    :: else -> /* C: release_hold */
+        has_tenure = false; is_wanted = false; age = WORD;
+        script_release(crowd)
+    fi
+}
+
+active proctype threads_of_crowd()
+{
+    do
+    :: atomic { !has_tenure && !STANDS_BACK(crowd_stands_back) -> crowd_stands_back = false; crowd_asks() }
+    :: atomic { has_tenure -> crowd_ends_hold() }
+    od
+}
+
+active proctype loop_of_crowd()
+{
+    do
+    :: atomic { nempty(word) -> /* C: hli_keep_answered */
+        word?others;
+        asks_word = false;
+        if
+        :: has_tenure && others -> is_wanted = true /* C: keep_is_wanted */
+        :: has_tenure && !others -> age = 0         /* C: hli_keep_note_word */
+        :: else -> skip
+        fi
+    }
+    :: atomic { nempty(want) -> /* C: grant_is_wanted */
+        want?_;
+        is_wanted = has_tenure
+    }
+    od
+}
+
+/* ---- our other process ---- */
+
+inline say_want()
+{
+    if
+    :: holder == crowd && nfull(want) -> want!true
+    :: holder == crowd && losses > 0 -> losses--
+    :: holder != crowd || full(want) -> skip
+    fi;
+    single_has_said = true
+}
+
+inline single_is_busy() /* C: hli_busy_answered */
+{
+    enqueue(single);
+#ifdef WANT_ONCE
+    if
+    :: !single_has_said -> say_want()
+    :: else -> skip
+    fi
+#else
+    say_want();
+    single_has_said = false
+#endif
+}
+
+inline single_asks() /* C: hli_ask_go, hli_wake_on_timer */
+{
+    if
+    :: holder == nobody -> holder = single; single_waits = false; forget_queue()
+    :: holder == single -> single_waits = false /* C: grant_take */
+    :: else -> single_is_busy()
+    fi
+}
+
+#ifndef QUIET
+active proctype other_of_ours()
+{
+    do
+    :: atomic { !single_waits && holder != single -> single_waits = true; single_has_said = false }
+    :: atomic { single_waits && !STANDS_BACK(single_stands_back) -> single_stands_back = false; single_asks() }
+    :: atomic { !single_waits && holder == single -> script_release(single) }
+    od
+}
+#endif
+
+/* ---- a client of Redisson's ---- */
+
+active proctype client_of_redisson()
+{
+    do
+    :: atomic { !redisson_waits && holder != redisson && comes > 0 ->
+        comes = (comes == FOR_EVER -> FOR_EVER : comes - 1);
+        redisson_waits = true; redisson_is_awake = true
+    }
+    :: atomic { redisson_waits && redisson_is_awake && holder == nobody ->
+        holder = redisson; redisson_waits = false; redisson_is_awake = false
+    }
+    :: atomic { redisson_waits && redisson_is_awake && holder != nobody -> redisson_is_awake = false }
+    :: atomic { holder == redisson -> free_key() }
+    od
+}
+
+active proctype time_goes_on()
+{
+    do
+    :: atomic { !is_courteous -> is_courteous = true } /* C: hli_contest_is_courteous */
+    od
+}
+
+/* ---- what must hold ---- */
+
+ltl single_is_served { [] (single_waits -> <> !single_waits) }
+ltl redisson_is_served { [] (redisson_waits -> <> !redisson_waits) }
+ltl crowd_is_served { [] (!has_tenure -> <> has_tenure) }
+ltl crowd_lets_go { [] ((single_waits && has_tenure) -> <> !has_tenure) }
