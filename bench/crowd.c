@@ -105,7 +105,7 @@ static bool crowd_one_is_back(struct arena *arena)
     struct timespec until;
 
     clock_gettime(CLOCK_REALTIME, &until); /* sem_timedwait knows no other */
-    until.tv_nsec += CROWD_LOOK_MS * 1000000;
+    until.tv_nsec += CROWD_LOOK_MS * 1000000L;
     if (until.tv_nsec >= 1000000000) {
         until.tv_sec++;
         until.tv_nsec -= 1000000000;

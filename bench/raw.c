@@ -11,8 +11,8 @@
 
 enum { RAW_LEASE_MS = 30000 };
 
-#define RAW_GRANTS "hirelock:"
-#define RAW_QUEUE_TTL "10000"
+#define RAW_MAILBOX "hirelock:"
+#define RAW_QUEUE_MS "10000"
 #define RAW_CLAIM "4000"
 
 static void raw_load(struct raw *raw, hli_script_id id)
@@ -66,9 +66,9 @@ static int64_t raw_call(struct raw *raw, int argc, const char **argv)
 
 bool raw_acquire(struct raw *raw)
 {
-    const char *argv[] = {"EVALSHA",  raw->acquire_sha, "1", raw->name,
-                          raw->field, raw->lease,       "1", raw->queue,
-                          RAW_GRANTS, RAW_QUEUE_TTL};
+    const char *argv[] = {"EVALSHA",    raw->acquire_sha, "1", raw->name,
+                          raw->field,   raw->lease,       "1", raw->queue,
+                          RAW_QUEUE_MS, RAW_MAILBOX};
 
     return raw_call(raw, 10, argv) == 1;
 }
@@ -76,8 +76,8 @@ bool raw_acquire(struct raw *raw)
 static void raw_release_to(struct raw *raw, const char *channel, const char *queue)
 {
     const char *argv[] = {
-        "EVALSHA", raw->release_sha, "1",   raw->name,  raw->field, "0",         "0", "0",
-        channel,   "PUBLISH",        queue, RAW_GRANTS, RAW_CLAIM,  raw->others, "1", "NUMSUB"};
+        "EVALSHA", raw->release_sha, "1",   raw->name,   raw->field, "0",         "0", "0",
+        channel,   "PUBLISH",        queue, RAW_MAILBOX, RAW_CLAIM,  raw->others, "1", "NUMSUB"};
 
     must(raw_call(raw, 16, argv) == 1, "the raw side lost its lock");
 }

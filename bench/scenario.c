@@ -7,12 +7,24 @@
 
 #include <stdio.h>
 
+/* Nothing is to go wrong here; if it does, this says what. */
+static void scenario_log(hl_log_level level, const char *text, void *arg)
+{
+    (void)level;
+    (void)arg;
+    fprintf(stderr, "hirelock: %s\n", text);
+}
+
 hl_client *scenario_client(const struct bench *bench, const hl_client_options *options)
 {
+    hl_client_options own = HL_CLIENT_OPTIONS_INIT;
     hl_client *client = NULL;
     hl_error err = HL_ERROR_INIT;
 
-    must(hl_client_open(bench->server.url, options, &client, &err) == 0, "open: %s", err.text);
+    if (options)
+        own = *options;
+    own.on_log = scenario_log;
+    must(hl_client_open(bench->server.url, &own, &client, &err) == 0, "open: %s", err.text);
     return client;
 }
 

@@ -72,6 +72,7 @@ static void client_init(hl_client *client, const struct hli_settings *settings)
     TAILQ_INIT(&client->waits);
     TAILQ_INIT(&client->calls);
     client->calls_timer = (struct hli_timer){.run = client_on_calls_timer, .arg = client};
+    client->starved = (struct hli_timer){.run = hli_client_feed, .arg = client};
 }
 
 /* Consumes the link's settings. */

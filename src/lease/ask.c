@@ -30,15 +30,19 @@ void hli_ask_send(struct hli_turn *turn, struct hli_tenure *tenure, enum hli_ask
 }
 
 /* The first waiter gets a new tenure. Made before anything is sent, so that nothing is ever held in
- * Redis without a record of it here; without memory that waiter has waited in vain. */
+ * Redis without a record of it here. Without memory it is tried again, as long as somebody waits.
+ */
 static struct hli_acquire *ask_begin_tenure(struct hli_turn *turn)
 {
     struct hli_name *name = turn->name;
-    struct hli_acquire *head;
+    struct hli_acquire *head = TAILQ_FIRST(&name->waiters);
 
-    while ((head = TAILQ_FIRST(&name->waiters)) && !name->current)
-        if (!(name->current = hli_tenure_new(name)))
-            hli_acquire_fail(turn, head, HL_ENOMEM, "out of memory");
+    if (head && !name->current)
+        name->current = hli_tenure_new(name);
+    if (head && !name->current) {
+        hli_turn_timer(turn, hli_after_ms(turn->now, HLI_NO_MEMORY_MS));
+        return NULL;
+    }
     if (head && name->current->state == HLI_TENURE_NEW) {
         hli_tenure_move(name->current, HLI_TENURE_ASK);
         hli_contest_forget_problem(name);

@@ -146,15 +146,19 @@ void hli_busy_answered(struct hli_turn *turn, struct hli_tenure *tenure,
     busy_set_anchor(tenure, answer);
     name->answered_at = turn->now;
     name->asked_at = 0;
-    if (!contest) {
-        hli_ask_fail_all(turn, HL_ENOMEM, "out of memory");
+    if (tenure->state == HLI_TENURE_ASK)
+        hli_tenure_move(tenure, HLI_TENURE_WAIT);
+    if (!contest) { /* out of memory: asked again, until there is some to note the answer in */
+        hli_busy_finish_tries(turn, tenure->ask.sent_at);
+        if (TAILQ_EMPTY(&name->waiters))
+            hli_ask_abandon(turn);
+        else
+            hli_turn_timer(turn, hli_after_ms(turn->now, HLI_NO_MEMORY_MS));
         return;
     }
     turn->contest = contest;
     struct hli_busy before = contest->busy;
     busy_note(turn, answer);
-    if (tenure->state == HLI_TENURE_ASK)
-        hli_tenure_move(tenure, HLI_TENURE_WAIT);
     bool asks_again = hli_busy_finish_tries(turn, tenure->ask.sent_at);
     busy_look_for_ghost(turn);
     if (TAILQ_EMPTY(&name->waiters))

@@ -149,6 +149,17 @@ void hli_client_link_up(hl_client *client)
     hli_calls_retry(client);
 }
 
+static void client_name_starved(struct hli_name *name, void *arg)
+{
+    (void)arg;
+    hli_wake_on_timer(name);
+}
+
+void hli_client_feed(void *arg)
+{
+    hli_names_visit(arg, client_name_starved, NULL);
+}
+
 void hli_client_link_down(hl_client *client, const hl_error *err)
 {
     hli_log(client, HL_LOG_WARN, "connection lost: %s", err->text);

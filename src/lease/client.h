@@ -71,6 +71,8 @@ struct hl_client {
     TAILQ_HEAD(, hli_call) calls;
     struct hli_timer calls_timer;
 
+    struct hli_timer starved; /* for names that had no memory for a timer of their own */
+
     TAILQ_ENTRY(hl_client)
     clients_link; /* the process's list of clients; its mutex is in client/clients.c */
 };
@@ -108,6 +110,9 @@ void hli_log(hl_client *client, hl_log_level level, const char *format, ...)
 
 /* DISCONNECTED and CONNECTED, for on_event. */
 void hli_client_tell(hl_client *client, hl_event_kind kind, const char *reason);
+
+/* On the loop thread: the `starved` timer's function; every name is visited. */
+void hli_client_feed(void *client);
 
 /* On the loop thread: the link came up, went down, or could not come up. */
 void hli_client_link_up(hl_client *client);

@@ -54,7 +54,7 @@ void hli_turn_unwatch(struct hli_turn *turn, struct hli_tenure *tenure)
     turn->unwatch = tenure;
 }
 
-/* Without memory there is no timer: then it is the link or the next call that moves the name. */
+/* A name without memory for a timer of its own is visited with all the others. */
 void hli_turn_timer(struct hli_turn *turn, hli_ns at)
 {
     turn->contest = hli_contest_of(turn->name);
@@ -76,6 +76,10 @@ static void turn_set_timer(const struct hli_turn *turn)
 {
     struct hli_name *name = turn->name;
 
+    if (!turn->contest) {
+        hli_timer_set_earlier(name->client->loop, &name->client->starved, turn->timer_at);
+        return;
+    }
     hli_name_ref(name); /* the timer's, dropped in contest_on_timer */
     if (!hli_timer_set_earlier(name->client->loop, &turn->contest->timer, turn->timer_at))
         hli_name_unref(name);
@@ -136,7 +140,7 @@ void hli_turn_end(struct hli_turn *turn)
     turn_send_ops(turn);
     if (turn->wants_channel)
         hli_contest_listen(turn->contest);
-    if (turn->timer_at != HLI_NEVER && turn->contest)
+    if (turn->timer_at != HLI_NEVER)
         turn_set_timer(turn);
     if (turn->distrusts)
         hli_link_distrust(name->client->link, "READONLY the server has become a replica");

@@ -16,7 +16,8 @@ static void wake_unless_quiet(struct hli_turn *turn)
 {
     const struct hli_contest *contest = turn->name->contest;
 
-    if (hli_tenure_is_contending(turn->name->current) && turn->now < contest->quiet_until)
+    if (hli_tenure_is_contending(turn->name->current) && contest &&
+        turn->now < contest->quiet_until)
         hli_turn_timer(turn, contest->quiet_until);
     else
         hli_ask_go(turn);
@@ -60,12 +61,16 @@ static hli_ns wake_lingers_until(const struct hli_name *name)
     return hli_after_ms(hli_later(name->contest->idle_since, name->answered_at), WAKE_LINGER_MS);
 }
 
-/* The subscription has been idle for long enough. */
-static bool wake_stops_listening(const struct hli_turn *turn)
+/* The subscription of a name for which nobody waits: has it been idle for long enough? */
+static bool wake_stops_listening(struct hli_turn *turn)
 {
     const struct hli_name *name = turn->name;
 
-    return TAILQ_EMPTY(&name->waiters) && turn->now >= wake_lingers_until(name);
+    if (!name->contest || !TAILQ_EMPTY(&name->waiters))
+        return false;
+    if (turn->now < wake_lingers_until(name))
+        hli_turn_timer(turn, wake_lingers_until(name));
+    return turn->now >= wake_lingers_until(name);
 }
 
 void hli_wake_on_timer(struct hli_name *name)
@@ -78,8 +83,6 @@ void hli_wake_on_timer(struct hli_name *name)
         hli_deepen_go(&turn, name->current);
     wake_unless_quiet(&turn);
     bool drops = wake_stops_listening(&turn);
-    if (!drops && TAILQ_EMPTY(&name->waiters))
-        hli_turn_timer(&turn, wake_lingers_until(name));
     hli_turn_end(&turn);
     if (drops)
         hli_contest_stop_listening(name->contest);

@@ -46,6 +46,7 @@ byte comes = REDISSON;
 
 bool crowd_stands_back, single_stands_back;
 bool is_courteous = true;
+bool is_granted_alone; /* nobody else waited when it was granted; the grant says so */
 
 hidden mtype next;
 hidden byte others;
@@ -126,7 +127,7 @@ inline script_release(who) /* Lua: lock_release.lua */
         pick_next(who);
         if
         :: next == nobody -> free_key()
-        :: next != nobody -> holder = next
+        :: next != nobody -> holder = next; is_granted_alone = (len(queue) == 0 && !redisson_waits)
         fi
     fi
 }
@@ -135,15 +136,18 @@ inline script_release(who) /* Lua: lock_release.lua */
 
 #define STANDS_BACK(who) (who && redisson_is_awake)
 
-/* Who found no key has word that nobody waits; who was granted it, or found it granted, has none. */
+/* Who found no key has word that nobody waits; who was granted it, if the grant says so; who found
+ * it granted has none. */
 inline crowd_asks() /* C: hli_ask_go, ask_stands_back */
 {
     if
     :: holder == nobody -> /* C: ask_is_ours */
         holder = crowd; has_tenure = true; is_wanted = false; age = 0;
         forget_queue()
-    :: holder == crowd -> /* C: ask_is_ours, grant_begin_hold */
+    :: holder == crowd -> /* C: ask_is_ours */
         has_tenure = true; is_wanted = false; age = WORD
+    :: holder == crowd -> /* C: grant_begin_hold, hli_keep_note_word */
+        has_tenure = true; is_wanted = !is_granted_alone; age = (is_granted_alone -> 0 : WORD)
     :: else -> enqueue(crowd) /* C: hli_busy_answered */
     fi
 }
@@ -156,6 +160,16 @@ inline ask_for_word() /* C: keep_refresh */
         asks_word = true;
         word!(len(queue) > 0 || redisson_waits)
     :: else -> skip
+    fi
+}
+
+/* Its answer will be the business of a tenure that is over. */
+inline forget_word()
+{
+    asks_word = false;
+    if
+    :: nempty(word) -> word?_
+    :: empty(word) -> skip
     fi
 }
 
@@ -176,6 +190,7 @@ inline crowd_ends_hold()
 #endif
     :: else -> /* C: release_hold */
         has_tenure = false; is_wanted = false; age = WORD;
+        forget_word();
         script_release(crowd)
     fi
 }
@@ -188,22 +203,24 @@ active proctype threads_of_crowd()
     od
 }
 
-active proctype loop_of_crowd()
+active proctype answers_to_crowd()
 {
     do
     :: atomic { nempty(word) -> /* C: hli_keep_answered */
         word?others;
         asks_word = false;
         if
-        :: has_tenure && others -> is_wanted = true /* C: keep_is_wanted */
-        :: has_tenure && !others -> age = 0         /* C: hli_keep_note_word */
-        :: else -> skip
+        :: others -> is_wanted = true /* C: keep_is_wanted */
+        :: !others -> age = 0         /* C: hli_keep_note_word */
         fi
     }
-    :: atomic { nempty(want) -> /* C: grant_is_wanted */
-        want?_;
-        is_wanted = has_tenure
-    }
+    od
+}
+
+active proctype messages_to_crowd()
+{
+    do
+    :: atomic { nempty(want) -> want?_; is_wanted = has_tenure } /* C: grant_is_wanted */
     od
 }
 
