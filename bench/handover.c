@@ -173,6 +173,7 @@ static void match_tell_ratio(struct match *match)
     must(least > 0, "the one-trip limit was not measured");
     match_figure(match, "one-trip limit p50", least, "us");
     match_figure(match, "one-trip limit p99", samples_quantile(&match->least.hands, 0.99), "us");
+    match_figure(match, "one-trip limit max", samples_max(&match->least.hands), "us");
     if (!match->is_judged) {
         match_figure(match, "hand-over over one-trip limit", own / least, "x");
         return;

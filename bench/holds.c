@@ -105,7 +105,7 @@ static void holds_add(struct spent *sum, struct spent before, struct spent after
 static uint64_t holds_wave(struct bench *bench, hl_client *client, struct spent *sum)
 {
     struct spent before;
-    uint64_t first = holds_stats(client).renewals, seen = first, last;
+    uint64_t first = holds_stats(client).renewals, seen, last;
     int rests = 0;
 
     do {

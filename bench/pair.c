@@ -95,7 +95,7 @@ static void pair_measure(struct bench *bench, const char *placement, bool is_jud
     hl_lock *plain_lock = scenario_lock(client, "bench:own:%d", PAIR_PLAIN);
     hl_lock *busy_lock = scenario_lock(poller, "bench:own:%d", PAIR_BUSY);
     hl_lock *posted_lock = scenario_lock_with(client, "bench:own:3", &posted);
-    struct rounds rounds = {.count = bench->is_quick ? 36 : 100,
+    struct rounds rounds = {.count = bench->is_quick ? 24 : 100,
                             .ms = PAIR_ROUND_MS,
                             .sides = PAIR_SIDES,
                             .side = {[PAIR_RAW] = {pair_raw, &raw},

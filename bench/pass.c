@@ -114,7 +114,7 @@ static void pass_measure(struct bench *bench, const char *placement, bool is_jud
 
     turns.lock = scenario_lock(client, "bench:passed:%d", 0);
     struct effort before = pass_effort(bench, client), after = before;
-    for (int i = 0; i < (bench->is_quick ? 20 : 100); i++) {
+    for (int i = 0; i < (bench->is_quick ? 14 : 100); i++) {
         double passes = after.passes, seconds = after.seconds;
         crew_round(crew, member_take_turns, &turns, instant_after_ms(PASS_ROUND_MS));
         after = pass_effort(bench, client);

@@ -100,7 +100,7 @@ static void threads_measure(struct bench *bench, int threads, bool is_pinned)
 {
     struct team team;
     hl_client *client = scenario_client(bench, NULL);
-    struct rounds rounds = {.count = bench->is_quick ? 10 : 50,
+    struct rounds rounds = {.count = bench->is_quick ? 8 : 50,
                             .ms = THREADS_ROUND_MS,
                             .sides = 2,
                             .side = {{team_raw, &team}, {team_ours, &team}}};
