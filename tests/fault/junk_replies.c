@@ -12,7 +12,9 @@
 #include "support/fatal.h"
 #include "support/process.h"
 
-static const char busy[] = "*4\r\n:0\r\n:60000\r\n$7\r\nother:1\r\n$1\r\n1\r\n";
+static const char taken[] = "*2\r\n:1\r\n:1\r\n", released[] = "*3\r\n:1\r\n$0\r\n\r\n:0\r\n";
+static const char busy[] =
+    "*6\r\n:0\r\n:60000\r\n:1700000000\r\n:0\r\n$7\r\nother:1\r\n$1\r\n1\r\n";
 
 /* Answers EVALSHA with the junk, as often as it is told to. */
 struct junk {
@@ -112,6 +114,12 @@ Test(junk_replies, types_that_the_script_does_not_give_are_no_answer)
         "*1\r\n:7\r\n",
         "*1\r\n:-9\r\n",
         "*1\r\n+OK\r\n",
+        "*1\r\n:1\r\n", /* from here on: a status, and too few or too many items for it */
+        "*1\r\n:0\r\n",
+        "*3\r\n:1\r\n:1\r\n:1\r\n",
+        "*4\r\n:0\r\n:60000\r\n$7\r\nother:1\r\n$1\r\n1\r\n",
+        "*2\r\n:-1\r\n:0\r\n",
+        "*2\r\n$1\r\n1\r\n:1\r\n",
     };
     junk_check_all(texts, COUNT(texts));
 }
@@ -263,14 +271,17 @@ struct shift {
 static bool shift_answer(const struct resp_command *command, struct fake_reply *reply, void *arg)
 {
     struct shift *shift = arg;
-    if (!resp_command_begins(command, "EVALSHA"))
+    if (!resp_command_begins(command, "EVALSHA") ||
+        !resp_command_arg_is(command, 1, hli_script_get(HLI_SCRIPT_LOCK_ACQUIRE)->sha1))
         return false;
     bool is_first = resp_command_arg_is(command, 3, "first");
     if (is_first && atomic_load(&shift->is_on))
         return true; /* answered below */
-    if (!is_first && atomic_exchange(&shift->is_on, false))
-        fake_reply_text(reply, "+SURPLUS\r\n*1\r\n:1\r\n");
-    fake_reply_text(reply, is_first ? "*1\r\n:1\r\n" : busy);
+    if (!is_first && atomic_exchange(&shift->is_on, false)) {
+        fake_reply_text(reply, "+SURPLUS\r\n");
+        fake_reply_text(reply, taken);
+    }
+    fake_reply_text(reply, is_first ? taken : busy);
     return true;
 }
 
@@ -297,7 +308,7 @@ Test(junk_replies, a_surplus_answer_gives_nobody_the_answer_of_another)
 Test(junk_replies, a_surplus_answer_to_nothing_drops_the_connection_only)
 {
     static const char *const surplus[] = {"+EXTRA\r\n", ":1\r\n*1\r\n:1\r\n", "-ERR something\r\n",
-                                          "*1\r\n:1\r\n"};
+                                          taken, released, busy};
     struct junk junk;
     junk_start(&junk);
     for (size_t i = 0; i < COUNT(surplus); i++) {

@@ -173,13 +173,15 @@ Law(f11_a_ghost, is_no_field_that_only_looks_like_its_own)
 
 static void replay_acquire(const char *field, int count)
 {
-    redis_do(server, "EVALSHA %s 1 stock %s 30000 %d",
+    redis_do(server, "EVALSHA %s 1 stock %s 30000 %d hirelock_queue:{stock} 0 hirelock:",
              hli_script_get(HLI_SCRIPT_LOCK_ACQUIRE)->sha1, field, count);
 }
 
 static void replay_release(const char *field, int count)
 {
-    redis_do(server, "EVALSHA %s 1 stock %s %d 30000 0 nobody PUBLISH",
+    redis_do(server,
+             "EVALSHA %s 1 stock %s %d 30000 0 nobody PUBLISH hirelock_queue:{stock} hirelock: "
+             "4000 nobody_else 0 NUMSUB",
              hli_script_get(HLI_SCRIPT_LOCK_RELEASE)->sha1, field, count);
 }
 

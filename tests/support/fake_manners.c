@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* A table of fixed answers, and a function for each command whose answer depends on its arguments.
- */
+/* Tables of fixed answers, one by command and one by script, and a function for each command whose
+ * answer depends on its arguments. */
 #include "fake_manners.h"
 
 #include <string.h>
 
+#include "redis/script.h"
 #include "sha1.h"
 
 static const struct {
@@ -20,9 +21,17 @@ static const struct {
     {"INFO", "$22\r\nredis_version:7.0.15\r\n\r\n"},
     {"CONFIG GET", "*0\r\n"},
     {"SCRIPT EXISTS", "*1\r\n:1\r\n"},
-    {"EVALSHA", "*1\r\n:1\r\n"},
     {"PUBLISH", ":0\r\n"},
     {"QUIT", "+OK\r\n"},
+};
+
+/* Free until now and held from now on; gone from now on, and nobody waits for it; nobody's. */
+static const char *const fake_scripts[HLI_SCRIPT_COUNT] = {
+    [HLI_SCRIPT_LOCK_ACQUIRE] = "*2\r\n:1\r\n:1\r\n",
+    [HLI_SCRIPT_LOCK_RELEASE] = "*3\r\n:1\r\n$0\r\n\r\n:0\r\n",
+    [HLI_SCRIPT_LOCK_KEEP] = "*2\r\n:1\r\n:0\r\n",
+    [HLI_SCRIPT_LOCK_RENEW] = "*0\r\n",
+    [HLI_SCRIPT_LOCK_INSPECT] = "*4\r\n:0\r\n:-2\r\n$0\r\n\r\n$1\r\n0\r\n",
 };
 
 static void fake_manners_acknowledge(const struct resp_command *command, struct fake_reply *reply,
@@ -43,6 +52,15 @@ static void fake_manners_load(const struct resp_command *command, struct fake_re
     char hex[41];
     sha1_hex(command->argv[2], command->length[2], hex);
     fake_reply_bulk(reply, hex, 40);
+}
+
+static void fake_manners_run(const struct resp_command *command, struct fake_reply *reply)
+{
+    const char *answer = NULL;
+    for (int id = 0; id < HLI_SCRIPT_COUNT; id++)
+        if (resp_command_arg_is(command, 1, hli_script_get((hli_script_id)id)->sha1))
+            answer = fake_scripts[id];
+    fake_reply_text(reply, answer ? answer : "*1\r\n:1\r\n");
 }
 
 static void fake_manners_fixed(const struct resp_command *command, struct fake_reply *reply)
@@ -68,6 +86,8 @@ void fake_manners_answer(const struct resp_command *command, struct fake_reply *
         fake_manners_acknowledge(command, reply, "unsubscribe", channels);
     else if (resp_command_begins(command, "SCRIPT LOAD") && command->argc == 3)
         fake_manners_load(command, reply);
+    else if (resp_command_begins(command, "EVALSHA"))
+        fake_manners_run(command, reply);
     else
         fake_manners_fixed(command, reply);
 }

@@ -4,7 +4,8 @@
 /*
  * A server that answers what the test says, on a thread of its own. What the test says nothing
  * about is answered as a healthy, empty Redis would: AUTH, SELECT, CLIENT, ROLE, PING, INFO,
- * SCRIPT LOAD, SUBSCRIBE and UNSUBSCRIBE. EVALSHA is answered {1}: every script succeeds.
+ * SCRIPT LOAD, SUBSCRIBE and UNSUBSCRIBE. EVALSHA is answered in the manner of the script: every
+ * one succeeds, and nobody else is there; one of no digest of ours is answered {1}.
  */
 #ifndef HL_TEST_FAKE_SERVER_H
 #define HL_TEST_FAKE_SERVER_H
