@@ -25,7 +25,8 @@ void hli_histogram_add(struct hli_histogram *histogram, hli_ns duration)
     uint64_t us = duration > 0 ? (uint64_t)duration / 1000 : 0;
 
     atomic_fetch_add_explicit(&histogram->count, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&histogram->sum_us, us, memory_order_relaxed);
+    if (us > 0)
+        atomic_fetch_add_explicit(&histogram->sum_us, us, memory_order_relaxed);
     atomic_fetch_add_explicit(&histogram->bucket[histogram_bucket(us)], 1, memory_order_relaxed);
     histogram_raise(&histogram->max_us, us);
 }

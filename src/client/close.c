@@ -36,7 +36,7 @@ static void close_name(struct hli_name *name, void *arg)
         hli_release_quietly(&turn, tenure);
     } else if (tenure && tenure->state == HLI_TENURE_OWN &&
                (client->settings.flags & HL_CLIENT_RELEASE_ON_CLOSE)) {
-        hli_hold_end(tenure);
+        hli_hold_end(tenure, turn.now);
         hli_release_quietly(&turn, tenure);
     } else if (tenure && tenure->state == HLI_TENURE_OWN) {
         hli_loss_declare(&turn, tenure, "closed");

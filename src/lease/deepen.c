@@ -12,7 +12,10 @@
 #include "lease/hold.h"
 #include "lease/loss.h"
 
-enum { DEEPEN_RETRY_MS = 100 }; /* after a refusal */
+enum {
+    DEEPEN_RETRY_MS = 100, /* after a refusal */
+    DEEPEN_SHOW_MS = 1,    /* how far the count in Redis may lag */
+};
 
 static bool deepen_needs_longer(const struct hli_tenure *tenure, const struct hli_acquire *acquire,
                                 hli_ns now)
@@ -112,31 +115,62 @@ void hli_deepen_answered(struct hli_turn *turn, struct hli_tenure *tenure, enum 
     }
 }
 
-/* A longer lease first, and then the count: a display, with one command in flight. */
-void hli_deepen_go(struct hli_turn *turn, struct hli_tenure *tenure)
+static bool deepen_is_shown(const struct hli_tenure *tenure, uint32_t count)
 {
-    const struct hli_hold *hold = &tenure->hold;
-    enum hli_asking asking = tenure->deepener ? HLI_ASKING_DEEPEN : HLI_ASKING_COUNT;
-    uint32_t count = hold->count + (tenure->deepener ? 1 : 0);
-    int64_t lease_ms = tenure->deepener ? tenure->deepener->lease_ms
-                       : hold->is_watched
-                           ? hold->watch_ms
-                           : hli_ms_left(turn->now, tenure->valid_until) + 1; /* extends nothing */
+    return tenure->least_count == count && tenure->most_count == count;
+}
 
-    if (tenure->state != HLI_TENURE_OWN || tenure->asking != HLI_ASKING_NOTHING ||
-        (!tenure->deepener && tenure->least_count == count && tenure->most_count == count))
-        return;
-    bool asks_less = asking == HLI_ASKING_COUNT && tenure->most_count > count;
-    const struct hli_taking taking = {.lease_ms = lease_ms, .count = count};
-    const struct hli_leaving leaving = {.count = count, .lease_ms = lease_ms};
+bool hli_deepen_may_wait(const struct hli_tenure *tenure, uint32_t count)
+{
+    return tenure->shows_at != 0 || deepen_is_shown(tenure, count);
+}
+
+static void deepen_send(struct hli_turn *turn, struct hli_tenure *tenure, enum hli_asking asking,
+                        const struct hli_taking *taking)
+{
+    bool asks_less = asking == HLI_ASKING_COUNT && tenure->most_count > taking->count;
+    const struct hli_leaving leaving = {.count = taking->count, .lease_ms = taking->lease_ms};
     int rc = asks_less ? hli_command_release(tenure, &tenure->ask, &leaving)
-                       : hli_command_acquire(tenure, &tenure->ask, &taking);
+                       : hli_command_acquire(tenure, &tenure->ask, taking);
+
     if (rc < 0) {
         hli_turn_timer(turn, hli_after_ms(turn->now, HLI_NO_MEMORY_MS));
         return;
     }
-    tenure->asked_count = count;
+    tenure->asked_count = taking->count;
     tenure->asks_less = asks_less;
-    tenure->asked_lease_ms = lease_ms;
+    tenure->asked_lease_ms = taking->lease_ms;
     hli_ask_send(turn, tenure, asking);
+}
+
+/* A display: most nested calls are over before it would show them. */
+void hli_deepen_show(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    const struct hli_hold *hold = &tenure->hold;
+    const struct hli_taking taking = {
+        .lease_ms = hold->is_watched
+                        ? hold->watch_ms
+                        : hli_ms_left(turn->now, tenure->valid_until) + 1, /* extends nothing */
+        .count = hold->count,
+    };
+
+    tenure->shows_at = 0;
+    if (tenure->state == HLI_TENURE_OWN && tenure->asking == HLI_ASKING_NOTHING &&
+        !deepen_is_shown(tenure, hold->count))
+        deepen_send(turn, tenure, HLI_ASKING_COUNT, &taking);
+}
+
+void hli_deepen_go(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    if (tenure->state != HLI_TENURE_OWN)
+        return;
+    if (tenure->deepener) {
+        const struct hli_taking taking = {.lease_ms = tenure->deepener->lease_ms,
+                                          .count = tenure->hold.count + 1};
+        if (tenure->asking == HLI_ASKING_NOTHING)
+            deepen_send(turn, tenure, HLI_ASKING_DEEPEN, &taking);
+    } else if (!hli_deepen_may_wait(tenure, tenure->hold.count)) {
+        tenure->shows_at = hli_after_ms(turn->now, DEEPEN_SHOW_MS);
+        hli_turn_watch(turn, tenure, tenure->shows_at);
+    }
 }

@@ -11,37 +11,46 @@ static hli_ns hold_after(hli_ns from, int64_t ms, hli_ns without)
     return ms > 0 ? hli_after_ms(from, ms) : without;
 }
 
-static void hold_describe(const struct hli_turn *turn, struct hli_tenure *tenure,
-                          const struct hli_acquire *acquire, hli_ns from)
+void hli_hold_take(struct hli_tenure *tenure, struct hl_owner *owner, const struct hli_hold *said)
 {
-    hli_owner_ref(acquire->owner);       /* the hold's */
-    hli_owner_unref(tenure->hold.owner); /* of the hold before, if there was one */
-    tenure->hold = (struct hli_hold){
-        .owner = acquire->owner,
-        .count = 1,
+    struct hl_owner *before = tenure->hold.owner; /* of a hold before, if there was one */
+
+    if (owner != before) {
+        hli_owner_ref(owner); /* the hold's */
+        hli_owner_unref(before);
+    }
+    tenure->hold = *said;
+    tenure->hold.owner = owner;
+    tenure->hold.count = 1;
+    atomic_fetch_add_explicit(&owner->holds, 1, memory_order_relaxed);
+    hli_count(&tenure->name->client->counters.holds_now);
+    if (tenure->state != HLI_TENURE_OWN)
+        hli_tenure_move(tenure, HLI_TENURE_OWN);
+}
+
+static struct hli_hold hold_describe(const struct hli_acquire *acquire, hli_ns from, hli_ns now)
+{
+    return (struct hli_hold){
         .is_watched = acquire->is_watched,
         .watch_ms = acquire->lease_ms,
-        .began = turn->now,
+        .began = now,
         .ends = acquire->is_watched ? HLI_NEVER : hli_lease_validity(from, acquire->lease_ms),
-        .leash = hold_after(turn->now, acquire->max_hold_ms, HLI_NEVER),
-        .rests_until = hold_after(turn->now, acquire->min_hold_ms, 0),
+        .leash = hold_after(now, acquire->max_hold_ms, HLI_NEVER),
+        .rests_until = hold_after(now, acquire->min_hold_ms, 0),
         .on_event = acquire->on_event,
         .event_arg = acquire->event_arg,
     };
-    /* A grant's claim may be shorter than the lease that is wanted. */
-    tenure->is_doubted = !acquire->is_watched && tenure->hold.ends > tenure->valid_until;
 }
 
 void hli_hold_begin(struct hli_turn *turn, struct hli_acquire *acquire, hli_ns from)
 {
     struct hli_name *name = turn->name;
     struct hli_tenure *tenure = name->current;
+    const struct hli_hold hold = hold_describe(acquire, from, turn->now);
 
-    hold_describe(turn, tenure, acquire, from);
-    atomic_fetch_add(&acquire->owner->holds, 1);
-    hli_count(&name->client->counters.holds_now);
-    if (tenure->state != HLI_TENURE_OWN)
-        hli_tenure_move(tenure, HLI_TENURE_OWN);
+    hli_hold_take(tenure, acquire->owner, &hold);
+    /* A grant's claim may be shorter than the lease that is wanted. */
+    tenure->is_doubted = !hold.is_watched && hold.ends > tenure->valid_until;
     hli_turn_watch(turn, tenure, hli_hold_due(tenure));
 
     TAILQ_REMOVE(&name->waiters, acquire, link);
@@ -61,20 +70,20 @@ bool hli_hold_accept(struct hli_turn *turn, struct hli_tenure *tenure)
         return true;
     }
     if (tenure->state == HLI_TENURE_OWN)
-        hli_hold_end(tenure);
+        hli_hold_end(tenure, turn->now);
     if (tenure->state == HLI_TENURE_OWN || tenure->state == HLI_TENURE_LOST)
         hli_release_quietly(turn, tenure);
     return false;
 }
 
-void hli_hold_end(struct hli_tenure *tenure)
+void hli_hold_end(struct hli_tenure *tenure, hli_ns now)
 {
     hl_client *client = tenure->name->client;
 
     atomic_fetch_sub(&tenure->hold.owner->holds, 1);
     hli_uncount(&client->counters.holds_now);
     if (tenure->hold.is_accepted)
-        hli_histogram_add(&client->counters.hold, hli_now() - tenure->hold.began);
+        hli_histogram_add(&client->counters.hold, now - tenure->hold.began);
 }
 
 /* At two thirds of the lease: then a third of it is left. */
@@ -98,6 +107,8 @@ hli_ns hli_hold_due(const struct hli_tenure *tenure)
 
     if (tenure->state == HLI_TENURE_IDLE)
         return hold_idle_due(tenure);
+    if (tenure->shows_at != 0 && tenure->asking == HLI_ASKING_NOTHING)
+        due = hli_earlier(due, tenure->shows_at);
     if (hold->is_watched && !tenure->in_jeopardy)
         due = hli_earlier(due, hli_hold_jeopardy_at(tenure));
     if ((hold->is_watched || tenure->is_doubted) && !tenure->is_renewing)

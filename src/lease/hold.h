@@ -10,11 +10,14 @@
  * then; `renew_at` is set. Name mutex. */
 void hli_hold_begin(struct hli_turn *turn, struct hli_acquire *acquire, hli_ns from);
 
+/* The owner has one level of the tenure, as `said` describes it. Name mutex. */
+void hli_hold_take(struct hli_tenure *tenure, struct hl_owner *owner, const struct hli_hold *said);
+
 /* The owner has looked again. False: too late, and the tenure is let go. Name mutex. */
 bool hli_hold_accept(struct hli_turn *turn, struct hli_tenure *tenure);
 
 /* It no longer counts as held: for the counters, and for the owner. Name mutex. */
-void hli_hold_end(struct hli_tenure *tenure);
+void hli_hold_end(struct hli_tenure *tenure, hli_ns now);
 
 /* When its owner is to be warned: two renewals may fail before. Name mutex. */
 hli_ns hli_hold_jeopardy_at(const struct hli_tenure *tenure);

@@ -20,19 +20,25 @@ void hli_keep_note_word(struct hli_tenure *tenure, hli_ns word_at)
     tenure->word_at = word_at;
 }
 
-static bool keep_has_word(const struct hli_turn *turn, const struct hli_tenure *tenure)
+static bool keep_has_word(const struct hli_tenure *tenure, hli_ns now)
 {
     return !tenure->is_wanted && tenure->word_at != 0 &&
-           turn->now < hli_after_ms(tenure->word_at, KEEP_MS);
+           now < hli_after_ms(tenure->word_at, KEEP_MS);
 }
 
 /* Held without a lease time, with two thirds of the lease ahead, and without anything that is the
  * business of this hold alone. */
-static bool keep_may(const struct hli_turn *turn, const struct hli_tenure *tenure)
+static bool keep_may(const struct hli_tenure *tenure, hli_ns now)
 {
-    return keep_has_word(turn, tenure) && tenure->hold.is_watched &&
-           turn->now < hli_hold_jeopardy_at(tenure) && turn->now >= tenure->hold.rests_until &&
+    return keep_has_word(tenure, now) && tenure->hold.is_watched &&
+           now < hli_hold_jeopardy_at(tenure) && now >= tenure->hold.rests_until &&
            tenure->passes < KEEP_PASSES && !tenure->warning.is_queued;
+}
+
+static bool keep_needs_word(const struct hli_tenure *tenure, hli_ns now)
+{
+    return now >= hli_after_ms(tenure->word_at, KEEP_MS / 2) && !tenure->is_wanted &&
+           tenure->asking == HLI_ASKING_NOTHING;
 }
 
 /* There is demand, and the word is getting old: asks for a new one. */
@@ -40,9 +46,7 @@ static void keep_refresh(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     int64_t lease_ms = tenure->hold.watch_ms;
 
-    if (turn->now < hli_after_ms(tenure->word_at, KEEP_MS / 2) || tenure->is_wanted ||
-        tenure->asking != HLI_ASKING_NOTHING ||
-        hli_command_keep(tenure, &tenure->ask, lease_ms) < 0)
+    if (!keep_needs_word(tenure, turn->now) || hli_command_keep(tenure, &tenure->ask, lease_ms) < 0)
         return;
     tenure->asked_lease_ms = lease_ms;
     hli_ask_send(turn, tenure, HLI_ASKING_KEEP);
@@ -52,9 +56,9 @@ bool hli_keep_pass(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     struct hli_acquire *head = TAILQ_FIRST(&turn->name->waiters);
 
-    if (!head || !head->is_watched || !keep_may(turn, tenure))
+    if (!head || !head->is_watched || !keep_may(tenure, turn->now))
         return false;
-    hli_hold_end(tenure);
+    hli_hold_end(tenure, turn->now);
     tenure->passes++;
     hli_count(&turn->name->client->counters.passes);
     hli_hold_begin(turn, head, turn->now);
@@ -67,7 +71,7 @@ bool hli_keep_pass(struct hli_turn *turn, struct hli_tenure *tenure)
  * it longer. */
 bool hli_keep_linger(struct hli_turn *turn, struct hli_tenure *tenure, int64_t linger_ms)
 {
-    if (linger_ms == 0 || !TAILQ_EMPTY(&turn->name->waiters) || !keep_may(turn, tenure))
+    if (linger_ms == 0 || !TAILQ_EMPTY(&turn->name->waiters) || !keep_may(tenure, turn->now))
         return false;
     if (tenure->idle_word != tenure->word_at) {
         tenure->idle_word = tenure->word_at;
@@ -75,7 +79,7 @@ bool hli_keep_linger(struct hli_turn *turn, struct hli_tenure *tenure, int64_t l
     }
     if (turn->now >= tenure->idle_until)
         return false;
-    hli_hold_end(tenure);
+    hli_hold_end(tenure, turn->now);
     hli_tenure_move(tenure, HLI_TENURE_IDLE);
     hli_turn_watch(turn, tenure, hli_hold_due(tenure));
     return true;
@@ -96,6 +100,37 @@ bool hli_keep_resume(struct hli_turn *turn)
     hli_hold_begin(turn, head, turn->now);
     keep_refresh(turn, tenure);
     hli_deepen_go(turn, tenure);
+    return true;
+}
+
+bool hli_keep_take_up(struct hli_tenure *tenure, struct hl_owner *owner, int64_t watch_ms)
+{
+    struct hli_counters *counters = &tenure->name->client->counters;
+    hli_ns now = hli_now();
+
+    if (tenure->is_wanted || !TAILQ_EMPTY(&tenure->name->waiters) || now >= hli_hold_due(tenure) ||
+        keep_needs_word(tenure, now) || !hli_deepen_may_wait(tenure, 1))
+        return false;
+    hli_hold_take(tenure, owner,
+                  &(struct hli_hold){.is_accepted = true,
+                                     .is_watched = true,
+                                     .watch_ms = watch_ms,
+                                     .began = now,
+                                     .ends = HLI_NEVER,
+                                     .leash = HLI_NEVER});
+    hli_count(&counters->lingers);
+    return true;
+}
+
+bool hli_keep_leave(struct hli_tenure *tenure)
+{
+    hli_ns now = hli_now();
+
+    if (!tenure->hold.is_accepted || tenure->deepener || tenure->idle_word != tenure->word_at ||
+        now >= tenure->idle_until || !TAILQ_EMPTY(&tenure->name->waiters) || !keep_may(tenure, now))
+        return false;
+    hli_hold_end(tenure, now);
+    hli_tenure_move(tenure, HLI_TENURE_IDLE);
     return true;
 }
 

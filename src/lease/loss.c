@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "lease/acquire.h"
 #include "lease/ask.h"
+#include "lease/deepen.h"
 #include "lease/hold.h"
 #include "lease/notice.h"
 #include "lease/release.h"
@@ -26,7 +27,7 @@ void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const ch
 
     HLI_CHECK(name->current == tenure);
     loss_of_level(turn, tenure);
-    hli_hold_end(tenure);
+    hli_hold_end(tenure, turn->now);
     /* A renewal may be in flight: the key can stand for a whole lease from now. */
     tenure->give_up_at =
         hli_after_ms(hli_later(tenure->valid_until, turn->now), tenure->longest_lease_ms) +
@@ -58,7 +59,7 @@ void hli_loss_of_key(struct hli_turn *turn, struct hli_tenure *tenure)
 static void loss_abandon(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     if (turn->name->client->settings.flags & HL_CLIENT_RELEASE_ON_THREAD_EXIT) {
-        hli_hold_end(tenure);
+        hli_hold_end(tenure, turn->now);
         hli_release_quietly(turn, tenure);
         hli_ask_go(turn);
         return;
@@ -130,6 +131,8 @@ hli_ns hli_loss_look(struct hli_tenure *tenure, bool *ret_renew)
         loss_look_at_idle(&turn, tenure);
     else if (tenure->state == HLI_TENURE_OWN && !loss_by_clock(&turn, tenure)) {
         loss_warn(&turn, tenure);
+        if (tenure->shows_at != 0 && turn.now >= tenure->shows_at)
+            hli_deepen_show(&turn, tenure);
         *ret_renew = loss_is_renewal_due(&turn, tenure);
         if (*ret_renew)
             loss_begin_renewal(&turn, tenure);

@@ -176,7 +176,7 @@ static void release_hold(struct hli_turn *turn, struct hli_tenure *tenure, bool 
                         release_fail(wait, turn->name, HL_ENOMEM, "out of memory; still held"));
         return;
     }
-    hli_hold_end(tenure);
+    hli_hold_end(tenure, turn->now);
     tenure->is_posted = is_posted;
     if (is_posted)
         hli_turn_finish(turn, wait, HL_OK);

@@ -98,6 +98,7 @@ struct hli_tenure {        /* name mutex, unless it says otherwise */
     /* Between them is what stands in Redis, a display only; they differ after a command without an
      * answer. */
     uint32_t least_count, most_count;
+    hli_ns shows_at;  /* when the count is to be shown; 0 when nothing is planned */
     bool may_stand;   /* something of it may be in Redis: the key, or a place in the queue */
     bool is_queued;   /* a TAKE was sent that queues */
     hli_ns anchor_at; /* before the last request that was answered busy was sent, or the first one

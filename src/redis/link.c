@@ -134,9 +134,10 @@ static void link_on_answered(struct hli_conn *conn, const struct hli_op *op,
         link_lose_step(link, answer);
     else
         hli_loader_answered(&link->loader, op, answer);
-    /* Only now, for a greeting alone is no success: who greets and then fails is not to be stormed.
-     */
-    if (link->state == LINK_UP && answer->verdict == HLI_REPLIED)
+    /* Only now, for a greeting alone is no success, nor the subscription that follows each: who
+     * greets and then fails is not to be stormed. */
+    if (link->state == LINK_UP && answer->verdict == HLI_REPLIED &&
+        conn == &link->conn[LINK_COMMANDS])
         hli_backoff_reset(&link->backoff);
 }
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/versioned.h"
 #include "lease/release.h"
+#include "lease/shortcut.h"
 
 #include <string.h>
 
@@ -199,6 +200,9 @@ int hl_lock_acquire_for(hl_lock *lock, int64_t wait_ms, hl_error *err)
 {
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
 
+    if (wait_ms >= HL_WAIT_FOREVER && hli_lock_check(lock, NULL) == 0 &&
+        hli_shortcut_acquire(lock->name, hli_lock_watch_ms(lock)))
+        return HL_OK;
     options.wait_ms = wait_ms;
     return hl_lock_acquire_with(lock, &options, err);
 }
@@ -245,5 +249,10 @@ int hl_lock_release_as(hl_lock *lock, hl_owner *owner, hl_error *err)
 
 int hl_lock_release(hl_lock *lock, hl_error *err)
 {
+    const struct hl_owner *mine = hli_owner_of_thread_if_any();
+
+    if (mine && hli_lock_check(lock, NULL) == 0 &&
+        hli_shortcut_release(lock->name, mine, &lock->way))
+        return HL_OK;
     return hl_lock_release_as(lock, NULL, err);
 }

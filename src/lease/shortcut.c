@@ -1,0 +1,79 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Shortcuts. */
+#include "lease/shortcut.h"
+
+#include "lease/deepen.h"
+#include "lease/hold.h"
+#include "lease/keep.h"
+
+/* A close looks at every name under its mutex after it has closed the client; so whoever sees it
+ * open here is met by that look. */
+static bool shortcut_is_open(const struct hli_name *name)
+{
+    return !atomic_load(&name->client->is_closed);
+}
+
+static bool shortcut_deepen(struct hli_tenure *tenure, hli_ns now)
+{
+    struct hli_hold *hold = &tenure->hold;
+
+    if (!hold->is_accepted || !hold->is_watched || tenure->deepener || hold->count == UINT32_MAX ||
+        now >= hli_hold_validity(tenure) || !hli_deepen_may_wait(tenure, hold->count + 1))
+        return false;
+    hold->count++;
+    return true;
+}
+
+static bool shortcut_flatten(struct hli_tenure *tenure, hli_ns now)
+{
+    struct hli_hold *hold = &tenure->hold;
+
+    if (!hold->is_accepted || tenure->deepener || now >= hli_hold_validity(tenure) ||
+        !hli_deepen_may_wait(tenure, hold->count - 1))
+        return false;
+    hold->count--;
+    return true;
+}
+
+bool hli_shortcut_acquire(struct hli_name *name, int64_t watch_ms)
+{
+    struct hl_owner *owner = hli_owner_of_thread_if_any();
+    struct hli_counters *counters = &name->client->counters;
+    bool is_nested = false, is_done = false;
+
+    pthread_mutex_lock(&name->mutex);
+    struct hli_tenure *tenure = name->current;
+    if (tenure && owner && shortcut_is_open(name)) {
+        is_nested = tenure->state == HLI_TENURE_OWN && tenure->hold.owner == owner;
+        if (is_nested)
+            is_done = shortcut_deepen(tenure, hli_now());
+        else if (tenure->state == HLI_TENURE_IDLE)
+            is_done = hli_keep_take_up(tenure, owner, watch_ms);
+    }
+    pthread_mutex_unlock(&name->mutex);
+    if (is_done)
+        hli_count(&counters->acquires);
+    if (is_done && !is_nested)
+        hli_histogram_add(&counters->wait, 0);
+    return is_done;
+}
+
+bool hli_shortcut_release(struct hli_name *name, const struct hl_owner *owner,
+                          const struct hli_release_way *way)
+{
+    bool is_done = false;
+
+    pthread_mutex_lock(&name->mutex);
+    struct hli_tenure *tenure = name->current;
+    if (tenure && tenure->state == HLI_TENURE_OWN && tenure->hold.owner == owner) {
+        if (tenure->hold.count > 1)
+            is_done = shortcut_flatten(tenure, hli_now());
+        else if (way->linger_ms > 0)
+            is_done = hli_keep_leave(tenure);
+    }
+    pthread_mutex_unlock(&name->mutex);
+    if (is_done)
+        hli_count(&name->client->counters.releases);
+    return is_done;
+}
