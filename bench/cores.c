@@ -49,10 +49,7 @@ static void cores_set_process(pid_t pid, const cpu_set_t *set)
 
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     DIR *tasks = opendir(path);
-    if (!tasks) {
-        must(false, "%s is not to be read: the server must run on this machine", path);
-        return;
-    }
+    must(tasks != NULL, "%s is not to be read: the server must run on this machine", path);
     while (tasks &&
            (entry = readdir(tasks))) /* NOLINT(concurrency-mt-unsafe): a stream of our own */
         if (entry->d_name[0] != '.')

@@ -7,6 +7,7 @@
 #include "must.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 struct crew {

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,10 +84,10 @@ static void crowd_kill(struct crowd *crowd)
     }
 }
 
-static void crowd_fail(struct crowd *crowd, const char *text)
+static _Noreturn void crowd_fail(struct crowd *crowd, const char *text)
 {
     crowd_kill(crowd);
-    must(false, "processes: %s", text);
+    must_fail("processes: %s", text);
 }
 
 /* One that ended has ended too early. */

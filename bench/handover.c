@@ -25,7 +25,7 @@ struct contest {
 };
 
 static const struct contest contests[] = {
-    {"hold 0", 1, {0}, true, "handover_vs_one_trip_limit", 1.3, false},
+    {"hold 0", 1, {.us = 0}, true, "handover_vs_one_trip_limit", 1.3, false},
     {"random hold to 2 ms",
      1,
      {.us = 2000, .is_random = true},
@@ -33,9 +33,9 @@ static const struct contest contests[] = {
      "handover_random_vs_one_trip_limit",
      1.45,
      false},
-    {"hold 0, in one go", 1, {0}, false, NULL, 0, true},
+    {"hold 0, in one go", 1, {.us = 0}, false, NULL, 0, true},
     {"hold 1 ms", 1, {.us = 1000}, false, NULL, 0, false},
-    {"4 threads each, hold 0", 4, {0}, false, NULL, 0, false},
+    {"4 threads each, hold 0", 4, {.us = 0}, false, NULL, 0, false},
     {"4 threads each, hold 1 ms", 4, {.us = 1000}, false, NULL, 0, false},
 };
 

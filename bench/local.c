@@ -38,7 +38,8 @@ static void local_back_to_back(struct bench *bench, const struct local *local)
         .count = bench->is_quick ? 12 : 40,
         .ms = LOCAL_ROUND_MS,
         .sides = 2,
-        .side = {{local_pairs, local->held}, {local_pairs, local->lingering}},
+        .side = {{.work = local_pairs, .arg = local->held},
+                 {.work = local_pairs, .arg = local->lingering}},
     };
 
     hl_stats held = scenario_stats(local->holder);

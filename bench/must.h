@@ -4,10 +4,12 @@
 #ifndef HL_BENCH_MUST_H
 #define HL_BENCH_MUST_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
-void must(bool holds, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* must(HOLDS, FORMAT, ...): the text is made only when it is needed. */
+#define must(holds, ...) ((holds) ? (void)0 : must_fail(__VA_ARGS__))
+
+void must_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 void *must_alloc(size_t count, size_t size); /* zeroed */
 

@@ -98,10 +98,10 @@ static void pair_measure(struct bench *bench, const char *placement, bool is_jud
     struct rounds rounds = {.count = bench->is_quick ? 24 : 100,
                             .ms = PAIR_ROUND_MS,
                             .sides = PAIR_SIDES,
-                            .side = {[PAIR_RAW] = {pair_raw, &raw},
-                                     [PAIR_PLAIN] = {pair_ours, plain_lock},
-                                     [PAIR_BUSY] = {pair_ours, busy_lock},
-                                     [PAIR_POSTED] = {pair_ours, posted_lock}}};
+                            .side = {[PAIR_RAW] = {.work = pair_raw, .arg = &raw},
+                                     [PAIR_PLAIN] = {.work = pair_ours, .arg = plain_lock},
+                                     [PAIR_BUSY] = {.work = pair_ours, .arg = busy_lock},
+                                     [PAIR_POSTED] = {.work = pair_ours, .arg = posted_lock}}};
 
     raw_open(&raw, &bench->server, "bench:raw:0", 0);
     rounds_run(&rounds);

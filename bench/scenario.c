@@ -61,14 +61,12 @@ void scenario_acquire(hl_lock *lock)
 {
     int code = hl_lock_acquire(lock, NULL);
 
-    if (code != 0)
-        must(false, "acquire: %s", hl_err_name(code));
+    must(code == 0, "acquire: %s", hl_err_name(code));
 }
 
 void scenario_release(hl_lock *lock)
 {
     int code = hl_lock_release(lock, NULL);
 
-    if (code != 0)
-        must(false, "release: %s", hl_err_name(code));
+    must(code == 0, "release: %s", hl_err_name(code));
 }

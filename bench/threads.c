@@ -100,10 +100,11 @@ static void threads_measure(struct bench *bench, int threads, bool is_pinned)
 {
     struct team team;
     hl_client *client = scenario_client(bench, NULL);
-    struct rounds rounds = {.count = bench->is_quick ? 8 : 50,
-                            .ms = THREADS_ROUND_MS,
-                            .sides = 2,
-                            .side = {{team_raw, &team}, {team_ours, &team}}};
+    struct rounds rounds = {
+        .count = bench->is_quick ? 8 : 50,
+        .ms = THREADS_ROUND_MS,
+        .sides = 2,
+        .side = {{.work = team_raw, .arg = &team}, {.work = team_ours, .arg = &team}}};
 
     team_open(&team, bench, client, threads);
     rounds_run(&rounds);

@@ -74,7 +74,7 @@ static void traveller_end(void *state)
 /* Blocks until the other has written our field. */
 static int traveller_listen(const struct traveller *self)
 {
-    char message[128];
+    char message[128] = "";
     size_t used = 0;
 
     while (used < self->length) {
