@@ -174,6 +174,8 @@ static void match_tell_ratio(struct match *match)
     match_figure(match, "one-trip limit p50", least, "us");
     match_figure(match, "one-trip limit p99", samples_quantile(&match->least.hands, 0.99), "us");
     match_figure(match, "one-trip limit max", samples_max(&match->least.hands), "us");
+    match_figure(match, "one-trip limit, server CPU a trip",
+                 match->least.load.cpu_us / (double)match->least.switches, "us");
     if (!match->is_judged) {
         match_figure(match, "hand-over over one-trip limit", own / least, "x");
         return;
