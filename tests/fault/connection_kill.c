@@ -161,6 +161,7 @@ static void queue_start(struct queue *queue, const char *waiters_url, struct red
     hl_client_options options = connection_options();
     queue->server = server;
     queue->holder = connection_open(redis_server_url(server), &options);
+    options.client_name = "waiter";
     queue->waiter = connection_open(waiters_url, &options);
     queue->held = connection_lock(queue->holder, "wanted");
     queue->wanted = connection_lock(queue->waiter, "wanted");
@@ -193,7 +194,7 @@ Test(connection_kill, of_a_waiting_pubsub_link_subscribes_again_and_asks_but_twi
     queue_start(&queue, redis_server_url(server), server);
     int64_t before = redis_evalsha_calls(server);
 
-    check_int(redis_kill_clients(server, REDIS_PUBSUB), 1);
+    check_int(redis_kill_named(server, REDIS_PUBSUB, "waiter"), 1);
     check(connection_wait_for(queue.waiter, connection_reconnects, 1, 5000));
     check(redis_wait_subscribers(server, channel, 1, 5000));
     check_int(hl_client_ping(queue.waiter, -1, NULL), HL_OK);

@@ -10,8 +10,12 @@
  * better client (a replica is known at the door, an old connection is killed) and may be denied. */
 #define LEAST_COMMANDS                                                                             \
     "-@all +evalsha +script|load +hget +hset +hincrby +hgetall +exists +pexpire +pttl +del "       \
-    "+publish +subscribe +unsubscribe"
-#define LEAST_KEYS "resetkeys ~app:* resetchannels &redisson_lock__channel:{app:*}"
+    "+time +zadd +zpopmin +zcard +zrem +publish +subscribe +unsubscribe +pubsub|numsub"
+#define LEAST_KEYS                                                                                 \
+    "resetkeys ~app:* ~hirelock_queue:{app:*} "                                                    \
+    "resetchannels &redisson_lock__channel:{app:*} &hirelock:*"
+
+enum { POLL_MS = 200 };
 
 static struct redis_server *server;
 
@@ -33,9 +37,29 @@ static hl_client *acl_client(struct fault_events *events, int64_t watchdog_ms)
     hl_client_options options = fault_options(events);
     options.username = "locker";
     options.password = "pw";
+    options.poll_ms = POLL_MS;
     if (watchdog_ms > 0)
         options.watchdog_timeout_ms = slow_ms(watchdog_ms);
     return fault_open(redis_server_url(server), &options);
+}
+
+/* Denied were only those that may be. */
+static void acl_check_log(void)
+{
+    static const char *const optional[] = {"ping", "role", "info", "client|", "pexpireat", "select"};
+    redisReply *log = redis_command(server, "ACL LOG 100");
+    check(log && log->type == REDIS_REPLY_ARRAY && log->elements > 0);
+    for (size_t i = 0; i < log->elements; i++) {
+        const redisReply *entry = log->element[i]; /* count n reason r context c object o ... */
+        const char *object = entry->element[7]->str;
+        bool is_optional = strcmp(entry->element[3]->str, "command") == 0;
+        for (size_t k = 0, found = 0; is_optional && !found; k++) {
+            is_optional = k < sizeof optional / sizeof optional[0];
+            found = is_optional && strncmp(object, optional[k], strlen(optional[k])) == 0;
+        }
+        check_msg(is_optional, "%s %s is denied", entry->element[3]->str, object);
+    }
+    freeReplyObject(log);
 }
 
 AclTest(the_least_that_is_needed_is_enough)
@@ -60,6 +84,8 @@ AclTest(the_least_that_is_needed_is_enough)
     }
     check_int(hl_lock_release(lock, NULL), 0);
     check_int(fault_call_end(&call), 0);
+    check_int((int)fault_stats(other).grants, 1);
+    acl_check_log();
     check_int(hl_lock_force_release(others, NULL), 0);
     check_int(atomic_load(&events.seen[HL_EVENT_LOST]), 0);
     check_int(hl_lock_release_as(others, call.options.owner, NULL), HL_ELOST);
@@ -201,7 +227,8 @@ AclTest(an_acquire_without_pexpire_takes_its_own_key_back)
     const struct hli_script *script = hli_script_get(HLI_SCRIPT_LOCK_ACQUIRE);
     redis_do(server, "SCRIPT LOAD %b", (const char *)script->text, script->length);
     redis_do(server, "ACL SETUSER hltest -pexpire");
-    const char *said = redis_str(server, "EVALSHA %s 1 app:n u:1 5000 1", script->sha1);
+    const char *said = redis_str(server, "EVALSHA %s 1 app:n u:1 5000 1 q 1000 hirelock:",
+                                 script->sha1);
     check(strstr(said, "can't run this command") || strstr(said, "no permissions"));
     check_int(redis_int(server, "EXISTS app:n"), 0);
 }
@@ -220,26 +247,35 @@ AclTest(a_denied_delete_is_a_denied_release_and_the_key_ends_with_its_lease)
     hl_client_close(client);
 }
 
-/* Waiters that nobody may wake poll. */
-static void acl_hand_over_by_poll(const char *denial)
+/* From one client to another, without a grant. */
+static void acl_hand_over(const char *denial, hl_client *client, hl_client *other)
 {
-    hl_client *client = acl_client(NULL, 0), *other = acl_client(NULL, 0);
     hl_lock *lock = fault_lock(client, "app:n"), *others = fault_lock(other, "app:n");
     struct fault_call call;
     redis_do(server, denial);
     check_int(hl_lock_acquire(lock, NULL), 0);
     fault_call_begin(&call, others, fault_owner(other), HL_WAIT_FOREVER);
     check(wait_until(fault_has_waiter, other, 5000));
+    if (strstr(denial, "resetchannels") == NULL)
+        check(redis_wait_subscribers(server, "redisson_lock__channel:{app:n}", 1, 5000));
     int64_t released_ns = now_ns();
     check_int(hl_lock_release(lock, NULL), 0);
     check_int(fault_call_end(&call), 0);
-    check(call.returned_ns - released_ns < slow_ms(200 * 13 / 10 + 500) * 1000000);
-    check_int(hl_lock_force_release(others, NULL), 0);
+    check(call.returned_ns - released_ns < slow_ms(POLL_MS * 13 / 10 + 500) * 1000000);
+    check_int((int)fault_stats(other).grants, 0);
+    check_int(hl_lock_release_as(others, call.options.owner, NULL), 0);
+    check_int(redis_int(server, "EXISTS app:n"), 0);
     hl_owner_free(call.options.owner);
     hl_lock_free(lock);
     hl_lock_free(others);
     hl_client_close(client);
     hl_client_close(other);
+}
+
+/* Waiters that nobody may wake poll. */
+static void acl_hand_over_by_poll(const char *denial)
+{
+    acl_hand_over(denial, acl_client(NULL, 0), acl_client(NULL, 0));
 }
 
 AclTest(a_denied_publish_is_no_failure_of_the_release)
@@ -250,4 +286,62 @@ AclTest(a_denied_publish_is_no_failure_of_the_release)
 AclTest(a_denied_channel_is_no_failure_of_release_or_wait)
 {
     acl_hand_over_by_poll("ACL SETUSER locker resetchannels");
+}
+
+/* Whatever the queue lives of is denied: then there is none, and releases are told to all who wait.
+ */
+static void acl_hand_over_by_message(const char *denial)
+{
+    hl_client_options patient = fault_options(NULL);
+    patient.username = "locker";
+    patient.password = "pw";
+    patient.poll_ms = 60000;
+    acl_hand_over(denial, acl_client(NULL, 0), fault_open(redis_server_url(server), &patient));
+}
+
+AclTest(without_the_queues_key_releases_are_plain)
+{
+    acl_hand_over_by_message("ACL SETUSER locker resetkeys ~app:*");
+}
+
+AclTest(without_numsub_releases_are_plain)
+{
+    acl_hand_over_by_message("ACL SETUSER locker -pubsub|numsub");
+}
+
+AclTest(without_a_clock_releases_are_plain)
+{
+    acl_hand_over_by_message("ACL SETUSER locker -time");
+}
+
+AclTest(without_a_command_of_the_queue_releases_are_plain)
+{
+    static const char *const commands[] = {"zadd", "zcard", "zpopmin"};
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        char denial[64];
+        snprintf(denial, sizeof denial, "ACL SETUSER locker -%s", commands[i]);
+        acl_hand_over_by_message(denial);
+        redis_do(server, "ACL SETUSER locker +%s", commands[i]);
+    }
+}
+
+/* Its place in the queue stays, and is granted the lock, which it gives back. */
+AclTest(a_wait_that_may_not_leave_the_queue_gives_back_what_it_is_granted)
+{
+    hl_client *client = acl_client(NULL, 0), *other = acl_client(NULL, 0);
+    hl_lock *lock = fault_lock(client, "app:n"), *others = fault_lock(other, "app:n");
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+    redis_do(server, "ACL SETUSER locker -zrem");
+    check_int(hl_lock_acquire(lock, NULL), 0);
+    check_int(hl_lock_acquire_for(others, 50, NULL), HL_ETIMEDOUT);
+    check_int(hl_lock_inspect(others, &info, NULL), 0); /* behind the request to leave */
+    check_int(redis_int(server, "ZCARD hirelock_queue:{app:n}"), 1);
+    check_int(hl_lock_release(lock, NULL), 0);
+    check_int(redis_int(server, "ZCARD hirelock_queue:{app:n}"), 0);
+    check(redis_wait_int(server, 0, 5000, "EXISTS app:n"));
+    check_int((int)fault_stats(other).grants, 0);
+    hl_lock_free(lock);
+    hl_lock_free(others);
+    hl_client_close(client);
+    hl_client_close(other);
 }

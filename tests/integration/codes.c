@@ -212,12 +212,22 @@ Law(a_lazy_client, begins_to_work_when_its_server_does)
     check_str(hl_version(), "0.1.0");
 }
 
+static const char *mailbox_of(hl_client *client)
+{
+    static char channel[64];
+    snprintf(channel, sizeof channel, "hirelock:%s", hl_client_id(client));
+    return channel;
+}
+
 Law(a_client, has_a_uuid_of_its_own)
 {
     hl_client *a = open_client(NULL), *b = open_client(CLIENT(.client_name = "shop"));
     check_int(strlen(hl_client_id(a)), 36);
     check(strcmp(hl_client_id(a), hl_client_id(b)) != 0);
-    check_int(redis_clients(server, REDIS_NORMAL, "hirelock"), 1); /* one for commands, */
-    check(redis_wait_clients(server, REDIS_PUBSUB, 1, 5000));      /* and one to listen */
+    check(redis_wait_subscribers(server, mailbox_of(a), 1, 5000)); /* a connection to listen, */
+    check(redis_wait_subscribers(server, mailbox_of(b), 1, 5000));
+    check_int(redis_clients(server, REDIS_PUBSUB, "hirelock"), 1);
+    check_int(redis_clients(server, REDIS_PUBSUB, "shop"), 1);
+    check_int(redis_clients(server, REDIS_NORMAL, "hirelock"), 1); /* and one for commands */
     check_int(redis_clients(server, REDIS_NORMAL, "shop"), 1);
 }

@@ -170,6 +170,23 @@ int redis_kill_clients(struct redis_server *server, enum redis_kind kind)
     return (int)redis_int(server, "CLIENT KILL TYPE %s", redis_kind_name(kind));
 }
 
+int redis_kill_named(struct redis_server *server, enum redis_kind kind, const char *name)
+{
+    char wanted[128];
+    int killed = 0;
+    snprintf(wanted, sizeof wanted, " name=%s ", name);
+    redisReply *reply = redis_command(server, "CLIENT LIST TYPE %s", redis_kind_name(kind));
+    must(reply && reply->type == REDIS_REPLY_STRING);
+    char *rest = NULL, *line = strtok_r(reply->str, "\n", &rest);
+    for (; line; line = strtok_r(NULL, "\n", &rest)) {
+        long long id = strtoll(line + strlen("id="), NULL, 10);
+        if (strstr(line, wanted))
+            killed += (int)redis_int(server, "CLIENT KILL ID %lld", id);
+    }
+    freeReplyObject(reply);
+    return killed;
+}
+
 bool redis_wait_subscribers(struct redis_server *server, const char *channel, int n, int64_t ms)
 {
     struct deadline deadline = deadline_in(ms);

@@ -42,6 +42,9 @@ int redis_clients(struct redis_server *server, enum redis_kind kind, const char 
 /* Closes all connections of that kind but the tests' own; returns how many. */
 int redis_kill_clients(struct redis_server *server, enum redis_kind kind);
 
+/* Closes those of one client, by its name; returns how many. */
+int redis_kill_named(struct redis_server *server, enum redis_kind kind, const char *name);
+
 /* False when it has not come true within slow_ms(ms). */
 bool redis_wait_subscribers(struct redis_server *server, const char *channel, int n, int64_t ms);
 bool redis_wait_clients(struct redis_server *server, enum redis_kind kind, int n, int64_t ms);
