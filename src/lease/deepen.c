@@ -143,7 +143,8 @@ static void deepen_send(struct hli_turn *turn, struct hli_tenure *tenure, enum h
     hli_ask_send(turn, tenure, asking);
 }
 
-/* A display: most nested calls are over before it would show them. */
+/* A display: most nested calls are over before it would show them. While another request is in
+ * flight its answer plans anew. */
 void hli_deepen_show(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     const struct hli_hold *hold = &tenure->hold;

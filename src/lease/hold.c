@@ -80,6 +80,7 @@ void hli_hold_end(struct hli_tenure *tenure, hli_ns now)
 {
     hl_client *client = tenure->name->client;
 
+    tenure->shows_at = 0;
     atomic_fetch_sub(&tenure->hold.owner->holds, 1);
     hli_uncount(&client->counters.holds_now);
     if (tenure->hold.is_accepted)
@@ -107,7 +108,7 @@ hli_ns hli_hold_due(const struct hli_tenure *tenure)
 
     if (tenure->state == HLI_TENURE_IDLE)
         return hold_idle_due(tenure);
-    if (tenure->shows_at != 0 && tenure->asking == HLI_ASKING_NOTHING)
+    if (tenure->shows_at != 0)
         due = hli_earlier(due, tenure->shows_at);
     if (hold->is_watched && !tenure->in_jeopardy)
         due = hli_earlier(due, hli_hold_jeopardy_at(tenure));

@@ -281,11 +281,11 @@ inline begin_wait() /* C: ask_begin_tenure */
     ask()
 }
 
-inline leave() /* C: hli_ask_abandon, hli_release_quietly */
+inline leave() /* C: hli_ask_abandon, hli_release_quietly, release_send */
 {
     if
     :: skip; send_release(tenure[p])
-    :: asking && MAY_RELEASE_LATER -> later[p] = later[p] | BIT(tenure[p]) /* C: hli_release_after_take */
+    :: asking && MAY_RELEASE_LATER -> later[p] = later[p] | BIT(tenure[p]) /* sent when the link is up, or memory there */
     fi;
     state[p] = none;
     forget_request()
@@ -307,12 +307,10 @@ inline leave_lost() /* C: hli_loss_declare */
     renewed = false
 }
 
-inline send_later(x) /* C: release_lost, hli_release_after_take */
+inline send_later(x) /* C: release_lost, hli_release_retry */
 {
-    if
-    :: later[p] & BIT(x) -> later[p] = later[p] & ~BIT(x); send_release(x)
-    :: else -> skip
-    fi
+    later[p] = later[p] & ~BIT(x);
+    send_release(x)
 }
 
 inline lose() /* C: hli_loss_declare */
@@ -336,7 +334,7 @@ inline take_acquire_answer()
 #ifdef BUSY_ENDS_HOLD
     :: CURRENT(holds) && verdict == no && valid[p] != 0 -> lose()
 #endif
-    :: else -> skip /* C: hli_release_after_take */
+    :: else -> skip /* C: ask_done */
     fi
 }
 
@@ -421,7 +419,8 @@ inline send_owed(x)
     fi
 }
 
-/* Of what was not run yet some runs late; of what was run no answer comes. */
+/* Both links go together. Of what was not run yet some runs late; of what was run no answer comes;
+ * messages are lost. */
 inline cut()
 {
     drops--;
@@ -437,11 +436,15 @@ inline cut()
     do
     :: nempty(answer[p]) -> answer[p]?_, _, _, _, _
     :: empty(answer[p]) -> break
+    od;
+    do
+    :: nempty(grant[p]) -> grant[p]?_, _
+    :: empty(grant[p]) -> break
     od
 }
 
 /* Releases go first; what was said on the old link anchors nothing any more. */
-inline link_again() /* C: hli_wake_on_link_up, hli_release_retry */
+inline link_again() /* C: hli_wake_on_link_up, wake_on_new_link, hli_release_retry */
 {
     send_owed(1);
     send_owed(2);

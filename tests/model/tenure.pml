@@ -58,8 +58,10 @@ inline run_script()
     if
     :: op == renew && STANDS(f) -> ends = LATER(ends, now + LEASE); verdict = yes /* Lua: lock_renew.lua, lock_keep.lua */
     :: op == release && STANDS(f) -> holder = 0; ends = 0; verdict = yes          /* Lua: lock_release.lua */
+#ifdef TRANSFER
     :: op == transfer && (STANDS(f) || STANDS(g)) ->
         holder = g; ends = LATER(ends, now + LEASE); verdict = yes
+#endif
     :: else -> verdict = no
     fi
 }
