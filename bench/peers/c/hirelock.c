@@ -1,0 +1,50 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* hirelock as a user has it: one client for each process, the watchdog on, no options. */
+#include "worker.h"
+
+#include <hirelock/hirelock.h>
+#include <stdio.h>
+
+static void *hirelock_open(int port)
+{
+    hl_client *client = NULL;
+    hl_error err = HL_ERROR_INIT;
+    char url[64];
+
+    snprintf(url, sizeof(url), "redis://127.0.0.1:%d", port);
+    worker_must(hl_client_open(url, NULL, &client, &err) == 0, "%s", err.text);
+    return client;
+}
+
+static void *hirelock_join(void *client, const char *name)
+{
+    hl_lock *lock = NULL;
+    hl_error err = HL_ERROR_INIT;
+
+    worker_must(hl_lock_new(client, name, &lock, &err) == 0, "%s", err.text);
+    return lock;
+}
+
+static void hirelock_acquire(void *lock)
+{
+    hl_error err = HL_ERROR_INIT;
+
+    worker_must(hl_lock_acquire(lock, &err) == 0, "%s", err.text);
+}
+
+static void hirelock_release(void *lock)
+{
+    hl_error err = HL_ERROR_INIT;
+
+    worker_must(hl_lock_release(lock, &err) == 0, "%s", err.text);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct peer peer = {hirelock_open, hirelock_join, hirelock_acquire,
+                                     hirelock_release};
+
+    (void)argc;
+    return worker_main(argv, &peer);
+}

@@ -1,0 +1,15 @@
+# SPDX-FileCopyrightText: hirelock contributors
+# SPDX-License-Identifier: MIT
+"""redis-py's Lock as redis.Redis.lock() makes it: it tries again every 0.1 s, and renews nothing."""
+
+import redis
+
+import worker
+
+
+def peer(port):
+    client = redis.Redis(port=port)
+    return lambda name: client.lock(name, timeout=60)
+
+
+worker.main(peer)
