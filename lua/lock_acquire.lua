@@ -15,6 +15,8 @@
 -- for an error raised after a write leaves the write behind: digits only, since PEXPIRE refuses the 1e3 that Lua reads. An
 -- expiry that is refused all the same (by ACL) takes the key back. Who finds no key forgets the queue: its living members ask
 -- again, its dead ones would cost a claim each. The queue is no KEY, and what is done to it may be refused: then there is none.
+-- The holder is told that it is wanted ("w name") by the first in the queue, and again by whoever asks again, for a message may
+-- be lost; who comes behind others need not: the holder knows, or was told with its grant.
 local lease, want = string.find(ARGV[2], '^%d+$') and tonumber(ARGV[2]), tonumber(ARGV[3])
 if not lease or lease < 1 or lease > 1e11 or not want or want < 1 then
   return redis.error_reply('HIRELOCK bad lease time or hold count')
@@ -41,12 +43,15 @@ end
 
 if want > 1 then return {-1} end
 local holder, time = redis.call('HGETALL', KEYS[1]), redis.pcall('TIME')
+local added = 0
 if time.err then
   time = {0, 0} -- without a clock nobody can tell an old grant from a new one: no queue
 elseif ARGV[5] ~= '0' then
-  redis.pcall('ZADD', ARGV[4], 'NX', time[1] * 1000000 + time[2], ARGV[1])
+  added = redis.pcall('ZADD', ARGV[4], 'NX', time[1] * 1000000 + time[2], ARGV[1])
   redis.pcall('PEXPIRE', ARGV[4], ARGV[5])
 end
 local client = string.match(holder[1], '^(.*):[^:]*$')
-if client then redis.pcall('PUBLISH', ARGV[6] .. client, 'w ' .. KEYS[1]) end
+if client and (added ~= 1 or redis.pcall('ZCARD', ARGV[4]) == 1) then
+  redis.pcall('PUBLISH', ARGV[6] .. client, 'w ' .. KEYS[1])
+end
 return {0, redis.call('PTTL', KEYS[1]), tonumber(time[1]), tonumber(time[2]), holder[1], holder[2]}

@@ -307,8 +307,8 @@ Test(junk_replies, a_surplus_answer_gives_nobody_the_answer_of_another)
 
 Test(junk_replies, a_surplus_answer_to_nothing_drops_the_connection_only)
 {
-    static const char *const surplus[] = {"+EXTRA\r\n", ":1\r\n*1\r\n:1\r\n", "-ERR something\r\n",
-                                          taken, released, busy};
+    static const char *const surplus[] = {
+        "+EXTRA\r\n", ":1\r\n*1\r\n:1\r\n", "-ERR something\r\n", taken, released, busy};
     struct junk junk;
     junk_start(&junk);
     for (size_t i = 0; i < COUNT(surplus); i++) {

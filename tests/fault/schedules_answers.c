@@ -23,7 +23,8 @@ static bool refuse_releases(const struct resp_command *command, struct fake_repl
     }
     if (!resp_command_arg_is(command, 1, hli_script_get(HLI_SCRIPT_LOCK_ACQUIRE)->sha1) || !is_held)
         return false;
-    fake_reply_text(reply, "*6\r\n:0\r\n:60000\r\n:1700000000\r\n:0\r\n$7\r\nother:1\r\n$1\r\n1\r\n");
+    fake_reply_text(reply,
+                    "*6\r\n:0\r\n:60000\r\n:1700000000\r\n:0\r\n$7\r\nother:1\r\n$1\r\n1\r\n");
     reply->delay_ms =
         busy++ < 2 ? 0 : 60000; /* told when it asks and when it listens, and no more */
     return true;

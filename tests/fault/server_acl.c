@@ -46,7 +46,8 @@ static hl_client *acl_client(struct fault_events *events, int64_t watchdog_ms)
 /* Denied were only those that may be. */
 static void acl_check_log(void)
 {
-    static const char *const optional[] = {"ping", "role", "info", "client|", "pexpireat", "select"};
+    static const char *const optional[] = {"ping",    "role",      "info",
+                                           "client|", "pexpireat", "select"};
     redisReply *log = redis_command(server, "ACL LOG 100");
     check(log && log->type == REDIS_REPLY_ARRAY && log->elements > 0);
     for (size_t i = 0; i < log->elements; i++) {
@@ -227,8 +228,8 @@ AclTest(an_acquire_without_pexpire_takes_its_own_key_back)
     const struct hli_script *script = hli_script_get(HLI_SCRIPT_LOCK_ACQUIRE);
     redis_do(server, "SCRIPT LOAD %b", (const char *)script->text, script->length);
     redis_do(server, "ACL SETUSER hltest -pexpire");
-    const char *said = redis_str(server, "EVALSHA %s 1 app:n u:1 5000 1 q 1000 hirelock:",
-                                 script->sha1);
+    const char *said =
+        redis_str(server, "EVALSHA %s 1 app:n u:1 5000 1 q 1000 hirelock:", script->sha1);
     check(strstr(said, "can't run this command") || strstr(said, "no permissions"));
     check_int(redis_int(server, "EXISTS app:n"), 0);
 }

@@ -51,10 +51,10 @@ mtype = { none, waits, holds };
 
 #ifdef ONE_FIELD
 #define FIELD(p, n) (1 + (p) * 4)
-#define MAY_RELEASE_LATER false /* that could not go well */
+#define HAS_FIELD_TO_SPARE false /* for the next wait, while the last one is not released */
 #else
 #define FIELD(p, n) (1 + (p) * 4 + (n))
-#define MAY_RELEASE_LATER true
+#define HAS_FIELD_TO_SPARE true
 #endif
 #define PROCESS(f) (((f) - 1) / 4)
 #define NUMBER(f) (((f) - 1) % 4)
@@ -82,8 +82,7 @@ byte bounces = BOUNCES, drops = DROPS;
 byte tenure[2], valid[2];
 mtype state[2] = none;
 byte owed[2];  /* a bit for each tenure whose release is not answered */
-byte later[2]; /* and for each whose release is still to be sent: a lost one's, when its user calls
-                  it, and that of a wait that ended while its request was under way */
+byte later[2]; /* and for each that is lost, and not released yet by its user */
 bool false_loss;
 
 #define BIT(n) (1 << (n))
@@ -283,10 +282,7 @@ inline begin_wait() /* C: ask_begin_tenure */
 
 inline leave() /* C: hli_ask_abandon, hli_release_quietly, release_send */
 {
-    if
-    :: skip; send_release(tenure[p])
-    :: asking && MAY_RELEASE_LATER -> later[p] = later[p] | BIT(tenure[p]) /* sent when the link is up, or memory there */
-    fi;
+    send_release(tenure[p]);
     state[p] = none;
     forget_request()
 }
@@ -307,7 +303,7 @@ inline leave_lost() /* C: hli_loss_declare */
     renewed = false
 }
 
-inline send_later(x) /* C: release_lost, hli_release_retry */
+inline release_what_is_lost(x) /* C: release_lost */
 {
     later[p] = later[p] & ~BIT(x);
     send_release(x)
@@ -468,9 +464,9 @@ end:
     :: atomic { valid[p] != 0 && !renewed && nfull(command[p]) ->             /* C: renewal_send */
         renewed = true; command[p]!renew, tenure[p], now }
     :: atomic { state[p] == holds && nfull(command[p]) -> end_hold() }        /* C: hli_release_start */
-    :: atomic { state[p] == holds && valid[p] == 0 && MAY_RELEASE_LATER -> leave_lost() }
-    :: atomic { (later[p] & BIT(1)) && nfull(command[p]) -> send_later(1) }
-    :: atomic { (later[p] & BIT(2)) && nfull(command[p]) -> send_later(2) }
+    :: atomic { state[p] == holds && valid[p] == 0 && HAS_FIELD_TO_SPARE -> leave_lost() }
+    :: atomic { (later[p] & BIT(1)) && nfull(command[p]) -> release_what_is_lost(1) }
+    :: atomic { (later[p] & BIT(2)) && nfull(command[p]) -> release_what_is_lost(2) }
     :: atomic { nempty(answer[p]) && nfull(command[p]) -> take_answer() }
     :: atomic { nempty(grant[p]) && nfull(command[p]) -> take_grant() }
     :: atomic { drops > 0 && (nempty(command[p]) || nempty(answer[p])) -> cut(); link_again() }
@@ -480,8 +476,8 @@ end:
 /* ---- what must hold ---- */
 
 #define BELIEVES_WRONGLY(p) (valid[p] != 0 && holder != FIELD(p, tenure[p]))
-#define IS_AT_REST(p) (state[p] == none && owed[p] == 0 && later[p] == 0 && empty(command[p]) && empty(answer[p]) && \
-                       empty(grant[p]))
+#define IS_SILENT(p) (empty(command[p]) && empty(answer[p]) && empty(grant[p]))
+#define IS_AT_REST(p) (state[p] == none && owed[p] == 0 && later[p] == 0 && IS_SILENT(p))
 #define HAS_GHOST(p) (IS_AT_REST(p) && holder != 0 && PROCESS(holder) == (p))
 
 hidden byte believer_holds, ghost_free, loss_is_true; /* names of what was violated */

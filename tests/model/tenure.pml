@@ -218,8 +218,8 @@ active proctype process()
 end:
     do
     :: atomic { IS_KEPT && state == held && passes < PASSES && ROOM -> change_inside() }        /* C: hli_keep_pass */
-    :: atomic { IS_KEPT && state == held -> state = idle }                                      /* C: hli_keep_linger */
-    :: atomic { valid != 0 && state == idle && passes < PASSES && ROOM ->                       /* C: hli_keep_resume */
+    :: atomic { IS_KEPT && state == held -> state = idle }                                      /* C: hli_keep_linger, hli_keep_leave */
+    :: atomic { valid != 0 && state == idle && passes < PASSES && ROOM ->                       /* C: hli_keep_resume, hli_keep_take_up */
         state = held; change_inside() }
     :: atomic { IS_KEPT && ROOM && !renewing -> renewing = true; post(renew, field, 0) }        /* C: renewal_send, keep_refresh */
     :: atomic { IS_KEPT && ROOM -> say_farewell() }             /* C: release_hold, keep_is_wanted, grant_is_wanted */

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-from driver.places import BUILD, SOURCE
+from driver.places import BUILD, ROOT, SOURCE
 
 PATIENCE_S = 900
 
@@ -26,12 +26,13 @@ def _need(*programs):
             raise Missing(f"{program} is not on this machine")
 
 
-def _log_tail(log):
+def _complaint(log):
+    """The first line that complains, or the last, without addresses and places that are nobody's business."""
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    wrong = [
-        line for line in lines if re.search(r"\berror\b|\bfailed\b|\*\*\*", line, re.IGNORECASE)
-    ]
-    return (wrong or lines or ["no output"])[0].strip()[:160]
+    complains = re.compile(r"\berror\b|\bfailed\b|\*\*\*", re.IGNORECASE)
+    line = next(filter(complains.search, lines), (lines or ["no output"])[-1])
+    line = re.sub(r"https?://[^\s\"']+|lookup \S+", "the registry", line)
+    return line.replace(f"{ROOT}/", "").replace("|", "/").strip()[:160]
 
 
 def _call(folder, *words, **env):
@@ -50,9 +51,9 @@ def _call(folder, *words, **env):
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise Missing(f"{words[0]} did not end in time") from error
+            raise Missing(f"{os.path.basename(words[0])} did not end in time") from error
     if done.returncode != 0:
-        raise Missing(f"{words[0]}: {_log_tail(log)}")
+        raise Missing(f"{os.path.basename(words[0])}: {_complaint(log)}")
 
 
 def _copy(kind):

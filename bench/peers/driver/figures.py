@@ -4,6 +4,7 @@
 
 import statistics
 from collections import Counter
+from itertools import product
 
 
 def percentile(samples, share):
@@ -42,21 +43,23 @@ def _overlaps(holds):
     return sum(after.held < before.let_go for before, after in zip(holds, holds[1:]))
 
 
-def _share(holds, everyone):
-    """The least served over the most served."""
+def _share(holds, scenario):
+    """The least served over the most served of all that were to be served."""
     served = Counter(_owner(hold) for hold in holds)
-    if not served or len(everyone) < 2:
+    if not scenario.is_contended:
         return {}
+    everyone = product(range(scenario.processes), range(scenario.threads))
     return {"share_min_over_max": min(served[who] for who in everyone) / max(served.values())}
 
 
-def judge(all_holds, before, after, senders, client_cpu_us):
+def judge(scenario, all_holds, before, after, senders, client_cpu_us):
     """Figures of what lies between two looks at the server's counters."""
     holds = [hold for hold in all_holds if before.when_ns <= hold.held < after.when_ns]
     if not holds:
         return {"failed": "not one acquisition in the time"}
     count, seconds = len(holds), (after.when_ns - before.when_ns) / 1e9
     calls = after.calls - before.calls
+    sent = senders.sent(calls)
     switches = sum(_owner(a) != _owner(b) for a, b in zip(holds, holds[1:]))
     return {
         "acquisitions": count,
@@ -64,11 +67,11 @@ def judge(all_holds, before, after, senders, client_cpu_us):
         "pair_p50_us": percentile([hold.freed - hold.asked for hold in holds], 0.5) / 1e3,
         "switches_per_second": switches / seconds,
         "overlaps": _overlaps(all_holds),
-        "client_commands": senders.sent(calls) / count,
+        **({"client_commands": sent / count} if sent is not None else {}),
         "server_commands": sum(calls.values()) / count,
         "server_cpu_us": (after.cpu_us - before.cpu_us) / count,
         "client_cpu_us": client_cpu_us / count,
-        **_share(holds, {_owner(hold) for hold in all_holds}),
+        **_share(holds, scenario),
         **_times(_handovers(holds), "handover"),
     }
 

@@ -81,6 +81,9 @@ class Senders:
         return self.client[name] / total if total else 1.0
 
     def sent(self, calls):
+        """How many of these calls clients made; None when nothing was to be heard."""
+        if not self.client:
+            return None
         return sum(count * self.share(name) for name, count in calls.items())
 
 
