@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The embedded scripts: each is the file that it says, whole, under the digest Redis gives it. */
+/* The embedded scripts: each is the file that it says, whole, under the digest Redis gives it; and
+ * what it can answer. */
 
 #include "redis/script.h"
 #include "support/redis_probe.h"
@@ -48,6 +49,7 @@ Test(script, carries_the_name_of_its_enum)
 {
     check_str(hli_script_get(HLI_SCRIPT_LOCK_ACQUIRE)->name, "lock_acquire");
     check_str(hli_script_get(HLI_SCRIPT_LOCK_INSPECT)->name, "lock_inspect");
+    check_str(hli_script_get(HLI_SCRIPT_LOCK_KEEP)->name, "lock_keep");
 }
 
 Test(script, ends_where_its_file_ends)
@@ -58,4 +60,78 @@ Test(script, ends_where_its_file_ends)
         check_int(script->text[script->length - 1], '\n');
         check(memchr(script->text, '\0', script->length) == NULL);
     }
+}
+
+static bool may_answer(hli_script_id id, const char *bytes)
+{
+    struct hli_parser *parser = hli_parser_new();
+    struct hli_reply *reply = NULL;
+    check_int(hli_parser_feed(parser, bytes, strlen(bytes)), 0);
+    check_int(hli_parser_next(parser, &reply), 0);
+    check_msg(reply != NULL, "%s is no whole reply", bytes);
+    bool may = hli_script_may_answer(id, reply);
+    hli_reply_free(reply);
+    hli_parser_free(parser);
+    return may;
+}
+
+/* Every reply of every script, and of whom else it could come. */
+static const struct script_answer {
+    const char *bytes;
+    hli_script_id by[4]; /* ended by HLI_SCRIPT_COUNT, unless all are used */
+} answers[] = {
+    {"*2\r\n:1\r\n:1\r\n", /* held */ {HLI_SCRIPT_LOCK_ACQUIRE, HLI_SCRIPT_LOCK_KEEP,
+                                       HLI_SCRIPT_LOCK_RENEW, HLI_SCRIPT_COUNT}},
+    {"*1\r\n:-1\r\n", /* the outer hold is gone */ {HLI_SCRIPT_LOCK_ACQUIRE, HLI_SCRIPT_COUNT}},
+    {"*6\r\n:0\r\n:9\r\n:1\r\n:2\r\n$3\r\nu:1\r\n$1\r\n1\r\n",
+     /* another holds it */ {HLI_SCRIPT_LOCK_ACQUIRE, HLI_SCRIPT_COUNT}},
+    {"*3\r\n:1\r\n$0\r\n\r\n:0\r\n", /* to nobody */ {HLI_SCRIPT_LOCK_RELEASE, HLI_SCRIPT_COUNT}},
+    {"*3\r\n:1\r\n$3\r\nv:1\r\n:2\r\n",
+     /* to the next */ {HLI_SCRIPT_LOCK_RELEASE, HLI_SCRIPT_COUNT}},
+    {"*1\r\n:0\r\n", /* was not there */ {HLI_SCRIPT_LOCK_RELEASE, HLI_SCRIPT_LOCK_FORCE_RELEASE,
+                                          HLI_SCRIPT_COUNT}},
+    {"*1\r\n:1\r\n", /* was there */ {HLI_SCRIPT_LOCK_FORCE_RELEASE, HLI_SCRIPT_COUNT}},
+    {"*4\r\n:0\r\n:-2\r\n$0\r\n\r\n$1\r\n0\r\n",
+     /* free */ {HLI_SCRIPT_LOCK_INSPECT, HLI_SCRIPT_COUNT}},
+    {"*4\r\n:1\r\n:9\r\n$3\r\nu:1\r\n$1\r\n1\r\n",
+     /* held */ {HLI_SCRIPT_LOCK_INSPECT, HLI_SCRIPT_COUNT}},
+    {"*2\r\n:3\r\n:5\r\n",
+     /* held, others wait */ {HLI_SCRIPT_LOCK_KEEP, HLI_SCRIPT_LOCK_RENEW, HLI_SCRIPT_COUNT}},
+    {"*2\r\n:-1\r\n:0\r\n",
+     /* gone */ {HLI_SCRIPT_LOCK_KEEP, HLI_SCRIPT_LOCK_RENEW, HLI_SCRIPT_COUNT}},
+    {"*4\r\n:2\r\n:-1\r\n:7\r\n:3\r\n",
+     /* some are gone, or deeper */ {HLI_SCRIPT_LOCK_RENEW, HLI_SCRIPT_COUNT}},
+    {"*0\r\n", /* all are renewed */ {HLI_SCRIPT_LOCK_RENEW, HLI_SCRIPT_COUNT}},
+};
+
+Test(script, may_answer_in_its_own_shapes_only)
+{
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
+        for (int id = 0; id < HLI_SCRIPT_COUNT; id++) {
+            bool expected = false;
+            for (int k = 0; k < 4 && answers[i].by[k] != HLI_SCRIPT_COUNT; k++)
+                expected = expected || (int)answers[i].by[k] == id;
+            check_msg(may_answer((hli_script_id)id, answers[i].bytes) == expected, "%s: %s",
+                      hli_script_get((hli_script_id)id)->name, answers[i].bytes);
+        }
+}
+
+Test(script, may_answer_nothing_else)
+{
+    static const char *const odd[] = {"+OK\r\n",
+                                      ":1\r\n",
+                                      "$1\r\n1\r\n",
+                                      "$-1\r\n",
+                                      "*1\r\n:2\r\n",
+                                      "*1\r\n$1\r\n1\r\n",
+                                      "*1\r\n*1\r\n:1\r\n",
+                                      "*1\r\n$-1\r\n",
+                                      "*2\r\n+OK\r\n:1\r\n",
+                                      "*3\r\n:0\r\n:1\r\n:1\r\n",
+                                      "*4\r\n:-1\r\n:1\r\n$1\r\nu\r\n$1\r\n1\r\n",
+                                      "*5\r\n:0\r\n:1\r\n:1\r\n:1\r\n:1\r\n"};
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
+        for (int id = 0; id < HLI_SCRIPT_COUNT; id++)
+            check_msg(!may_answer((hli_script_id)id, odd[i]), "%s: %s",
+                      hli_script_get((hli_script_id)id)->name, odd[i]);
 }

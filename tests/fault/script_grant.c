@@ -1,0 +1,258 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* The scripts, called raw: to whom a release gives the lock, and what it tells to whom. */
+
+#include "script_raw.h"
+
+#define GrantTest(name) Test(script_grant, name, .init = raw_start, .fini = raw_stop)
+
+GrantTest(a_grant_names_the_first_who_listens)
+{
+    redisContext *b = ear_open("hirelock:B"), *c = ear_open("hirelock:C");
+    check_str(acquire("A:1 5000 1"), RAW_TAKEN);
+    queue_up("B:1");
+    queue_up("C:1");
+    check_str(release("A:1 0 0 0"), "1 B:1 0");
+    check_grant(b, "B:1", 1);
+    check_holder("B:1 1");
+    int64_t left = redis_int(server, "PTTL n");
+    check(left > RAW_CLAIM_MS / 2 && left <= RAW_CLAIM_MS);
+    check_str(release("A:1 0 0 0"), "0"); /* a second copy takes nothing from B */
+    check_holder("B:1 1");
+    check_str(release("B:1 0 0 0"), "1 C:1 0");
+    check_grant(c, "C:1", 0);
+    check_str(release("C:1 0 0 0"), RAW_DONE);
+    check_int(redis_int(server, "DBSIZE"), 0);
+    ear_check_end(b, "hirelock:B"); /* each was told once */
+    ear_check_end(c, "hirelock:C");
+    redisFree(b);
+    redisFree(c);
+}
+
+/* As the server tells it: what stood before is gone, the field and its expiry stand, and then. */
+GrantTest(a_grant_is_written_before_it_is_told)
+{
+    static const char *const order[] = {"\"DEL\" \"n\"", "\"HSET\" \"n\" \"B:1\"",
+                                        "\"PEXPIRE\" \"n\" \"4000\"", "\"PUBLISH\" \"hirelock:B\""};
+    redisContext *b = ear_open("hirelock:B");
+    redisContext *monitor = redis_link_connect(redis_server_socket(server));
+    redisReply *reply = NULL;
+    queue_of("B:1");
+    freeReplyObject(redisCommand(monitor, "MONITOR"));
+    check_str(release("A:1 0 0 0"), "1 B:1 0");
+    for (size_t step = 0; step < sizeof order / sizeof order[0];) {
+        must(redisGetReply(monitor, (void **)&reply) == REDIS_OK);
+        for (size_t later = step + 1; later < sizeof order / sizeof order[0]; later++)
+            check_msg(!strstr(reply->str, order[later]), "%s before %s", reply->str, order[step]);
+        step += strstr(reply->str, order[step]) != NULL;
+        freeReplyObject(reply);
+    }
+    redisFree(monitor);
+    redisFree(b);
+}
+
+GrantTest(a_grant_stands_that_may_not_be_told)
+{
+    redisContext *b = ear_open("hirelock:B");
+    queue_of("B:1");
+    redis_do(server, "ACL SETUSER hltest -publish");
+    check_str(release("A:1 0 0 0"), "1 B:1 0");
+    check_holder("B:1 1"); /* B finds it when it polls */
+    check(strncmp(acquire("B:1 9000 1"), "1 ", 2) == 0);
+    check(redis_int(server, "PTTL n") > RAW_CLAIM_MS);
+    redisFree(b);
+}
+
+GrantTest(the_releasers_own_and_dead_clients_and_odd_entries_are_passed_over)
+{
+    redisContext *a = ear_open("hirelock:A"), *c = ear_open("hirelock:C");
+    queue_of("A:2 B:1 odd C:1 D:1");
+    redis_do(server,
+             "ZREM " RAW_QUEUE " :"); /* a client without a name would be one that listens */
+    check_str(release("A:1 0 0 0"), "1 C:1 0");
+    check_grant(c, "C:1", 1);
+    check_str(redis_str(server, "ZRANGE " RAW_QUEUE " 0 -1"), "D:1");
+    ear_check_end(a, "hirelock:A");
+    redisFree(a);
+    redisFree(c);
+}
+
+static void queue_of_dead_and(int dead, const char *living)
+{
+    char fields[256];
+    int at = 0;
+    for (int i = 0; i < dead; i++)
+        at += snprintf(fields + at, sizeof fields - (size_t)at, "X%d:1 ", i);
+    snprintf(fields + at, sizeof fields - (size_t)at, "%s", living);
+    queue_of(fields);
+}
+
+GrantTest(the_sixteenth_is_looked_at)
+{
+    redisContext *c = ear_open("hirelock:C");
+    queue_of_dead_and(15, "C:1");
+    check_str(release("A:1 0 0 0"), "1 C:1 0");
+    check_int(queue_length(), 0);
+    redisFree(c);
+}
+
+GrantTest(the_seventeenth_waits_for_the_next_release)
+{
+    redisContext *c = ear_open("hirelock:C " RAW_REDISSON);
+    queue_of_dead_and(20, "C:1");
+    check_str(release("A:1 0 0 0"), "1  1"); /* c stands for one of Redisson's, too */
+    ear_check(c, RAW_REDISSON, "0");         /* who waits is told to ask, and forgets the queue */
+    check_int(redis_int(server, "EXISTS n"), 0);
+    check_int(queue_length(), 5);
+    redisFree(c);
+}
+
+GrantTest(a_queue_of_dead_clients_ends_in_a_plain_release)
+{
+    redisContext *r = ear_open(RAW_REDISSON " " RAW_OWN);
+    queue_of("B:1 C:1");
+    check_str(release("A:1 0 0 0"), RAW_DONE);
+    ear_check(r, RAW_REDISSON, "0");
+    check_int(redis_int(server, "DBSIZE"), 0);
+    redisFree(r);
+}
+
+GrantTest(a_partial_release_and_a_key_that_rests_are_granted_to_nobody)
+{
+    redisContext *b = ear_open("hirelock:B");
+    queue_of("B:1");
+    check_str(acquire("A:1 5000 2"), RAW_HAD);
+    check_str(release("A:1 1 5000 0"), RAW_DONE);
+    check_holder("A:1 1");
+    check_str(release("A:1 0 0 900"), RAW_DONE);
+    check_holder("A:1 0");
+    check_int(queue_length(), 1);
+    ear_check_end(b, "hirelock:B");
+    redisFree(b);
+}
+
+/* One ear for a client that waits, one for a Redisson. */
+GrantTest(a_courteous_release_frees_the_lock_for_redisson)
+{
+    redisContext *b = ear_open("hirelock:B " RAW_REDISSON " " RAW_OWN);
+    redisContext *java = ear_open(RAW_REDISSON);
+    queue_of("B:1");
+    check_str(release_courteously("A:1 0 0 0"), "1  1");
+    ear_check(b, RAW_OWN, "y"); /* stands back, before it is told that it is free */
+    ear_check(b, RAW_REDISSON, "0");
+    ear_check(java, RAW_REDISSON, "0");
+    check_int(redis_int(server, "EXISTS n"), 0);
+    check_int(queue_length(), 1);
+    redisFree(b);
+    redisFree(java);
+}
+
+GrantTest(a_release_that_need_not_be_courteous_grants_and_counts_redisson)
+{
+    redisContext *b = ear_open("hirelock:B " RAW_REDISSON " " RAW_OWN);
+    redisContext *java[] = {ear_open(RAW_REDISSON), ear_open(RAW_REDISSON)};
+    queue_of("B:1 C:1");
+    check_str(release("A:1 0 0 0"), "1 B:1 2");
+    check_grant(b, "B:1", 3);
+    ear_check_end(b, RAW_REDISSON);
+    for (int i = 0; i < 2; i++) {
+        ear_check(java[i], RAW_REDISSON, "end");
+        redisFree(java[i]);
+    }
+    redisFree(b);
+}
+
+GrantTest(a_courteous_release_without_redisson_grants)
+{
+    redisContext *b = ear_open("hirelock:B " RAW_REDISSON " " RAW_OWN);
+    queue_of("B:1");
+    check_str(release_courteously("A:1 0 0 0"), "1 B:1 0");
+    check_grant(b, "B:1", 0);
+    redisFree(b);
+}
+
+GrantTest(redisson_without_a_queue_beside_it_is_seen_by_a_courteous_release)
+{
+    redisContext *java = ear_open(RAW_REDISSON), *ours = ear_open(RAW_REDISSON " " RAW_OWN);
+    check_str(acquire("A:1 5000 1"), RAW_TAKEN);
+    check_str(release_courteously("A:1 0 0 0"), "1  1");
+    ear_check(java, RAW_REDISSON, "0");
+    check_str(acquire("A:2 5000 1"), RAW_TAKEN);
+    check_str(release("A:2 0 0 0"), RAW_DONE); /* not looked at */
+    ear_check(java, RAW_REDISSON, "0");
+    for (int i = 0; i < 2; i++)
+        ear_check(ours, RAW_REDISSON, "0"); /* nobody stood in the queue: no `y` */
+    redisFree(java);
+    redisFree(ours);
+}
+
+GrantTest(who_may_not_count_listeners_releases_plainly)
+{
+    redisContext *b = ear_open("hirelock:B " RAW_REDISSON " " RAW_OWN);
+    queue_of("B:1");
+    redis_do(server, "ACL SETUSER hltest -pubsub|numsub");
+    check_str(keep("A:1 5000"), "1 1");
+    check_str(release_courteously("A:1 0 0 0"), RAW_DONE);
+    ear_check(b, RAW_REDISSON, "0");
+    check_int(redis_int(server, "EXISTS n"), 0);
+    redisFree(b);
+}
+
+GrantTest(a_wait_that_is_over_and_was_granted_passes_it_on)
+{
+    redisContext *b = ear_open("hirelock:B"), *c = ear_open("hirelock:C");
+    queue_of("B:1 C:1");
+    check_str(release("A:1 0 0 0"), "1 B:1 0");
+    check_str(release("B:1 0 0 0"), "1 C:1 0");
+    check_grant(c, "C:1", 0);
+    check_holder("C:1 1");
+    redisFree(b);
+    redisFree(c);
+}
+
+/* Released when the other one has asked, and once more as it listens by then, and sleeps. */
+static void pass_by_grant(hl_lock *mine, hl_lock *others, hl_client *waiter)
+{
+    hl_owner *owner = fault_owner(waiter);
+    struct fault_call call;
+    check_int(hl_lock_acquire(mine, NULL), 0);
+    int64_t asked = redis_evalsha_calls(server);
+    fault_call_begin(&call, others, owner, slow_ms(10000));
+    while (redis_evalsha_calls(server) < asked + 2)
+        deadline_nap();
+    check_int(hl_client_ping(waiter, -1, NULL), 0);
+    check_int(hl_lock_release(mine, NULL), 0);
+    check_msg(fault_call_end(&call) == 0, "%s", call.err.text);
+    check_int(hl_lock_release_as(others, owner, NULL), 0);
+    hl_owner_free(owner);
+}
+
+/* Whole, from the release of one client through the grant to another, which knows it by its name.
+ */
+GrantTest(a_name_of_any_bytes_comes_through_its_grant)
+{
+    static const struct {
+        const char *bytes;
+        size_t length;
+    } names[] = {{"a\0b", 3},  {"\0", 1},        {"two words", 9},
+                 {" ", 1},     {"{tag}x", 6},    {"a{b}c}{", 7},
+                 {"%", 1},     {"100%s%n%d", 9}, {"\r\n*1\r\n:1\r\n", 12},
+                 {"1 2 3", 5}, {"\xff\xfe", 2},  {"\"quote'", 7}};
+    hl_client_options patient = fault_options(NULL);
+    patient.poll_ms = slow_ms(20000); /* only a grant comes in time */
+    hl_client *one = fault_client(server, NULL);
+    hl_client *two = fault_open(redis_server_url(server), &patient);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        hl_lock *mine = NULL, *others = NULL;
+        check_int(hl_lock_new_bytes(one, names[i].bytes, names[i].length, &mine, NULL), 0);
+        check_int(hl_lock_new_bytes(two, names[i].bytes, names[i].length, &others, NULL), 0);
+        pass_by_grant(mine, others, two);
+        check_msg(fault_stats(two).grants == i + 1, "name %zu", i);
+        check_int(redis_int(server, "DBSIZE"), 0);
+        hl_lock_free(mine);
+        hl_lock_free(others);
+    }
+    hl_client_close(one);
+    hl_client_close(two);
+}

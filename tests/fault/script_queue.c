@@ -1,0 +1,170 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* The scripts, called raw: the queue, and word of who waits. */
+
+#include "script_raw.h"
+
+#define QueueTest(name) Test(script_queue, name, .init = raw_start, .fini = raw_stop)
+
+QueueTest(a_busy_answer_tells_the_holder_the_lease_and_the_time)
+{
+    long long now, pttl, seconds, microseconds;
+    int read = 0;
+    check_str(acquire("A:1 5000 1"), RAW_TAKEN);
+    check_str(acquire("A:1 5000 2"), RAW_HAD);
+    redisReply *time = redis_command(server, "TIME");
+    now = strtoll(time->element[0]->str, NULL, 10);
+    freeReplyObject(time);
+    const char *said = acquire("B:1 5000 1");
+    check(sscanf(said, "0 %lld %lld %lld A:1 2%n", &pttl, &seconds, &microseconds, &read) == 3);
+    check_int(read, strlen(said));
+    check(pttl > 0 && pttl <= 5000);
+    check(seconds >= now && seconds <= now + slow_ms(5000) / 1000);
+    check(microseconds >= 0 && microseconds < 1000000);
+    check(strtoll(redis_str(server, "ZSCORE " RAW_QUEUE " B:1"), NULL, 10) ==
+          seconds * 1000000 + microseconds);
+}
+
+QueueTest(a_place_in_the_queue_is_kept_by_who_asks_again)
+{
+    check_str(acquire("A:1 5000 1"), RAW_TAKEN);
+    queue_up("B:1");
+    char first[64];
+    snprintf(first, sizeof first, "%s", redis_str(server, "ZSCORE " RAW_QUEUE " B:1"));
+    redis_do(server, "PEXPIRE " RAW_QUEUE " 1000");
+    queue_up("C:1");
+    queue_up("B:1");
+    check_str(redis_str(server, "ZSCORE " RAW_QUEUE " B:1"), first);
+    check_str(redis_str(server, "ZRANGE " RAW_QUEUE " 0 -1"), "B:1 C:1");
+    int64_t left = redis_int(server, "PTTL " RAW_QUEUE); /* it stands while somebody asks */
+    check(left > 1000 && left <= RAW_QUEUE_MS);
+}
+
+QueueTest(a_try_and_a_nested_acquire_do_not_queue)
+{
+    check_str(acquire("A:1 5000 1"), RAW_TAKEN);
+    check(strncmp(acquire_unqueued("B:1 5000 1"), "0 ", 2) == 0);
+    check_str(acquire("B:1 5000 2"), "-1");
+    check_int(redis_int(server, "EXISTS " RAW_QUEUE), 0);
+}
+
+QueueTest(a_busy_answer_tells_the_holder_that_he_is_waited_for)
+{
+    redisContext *holder = ear_open("hirelock:A");
+    check_str(acquire("A:1 5000 1"), RAW_TAKEN);
+    queue_up("B:1");
+    ear_check(holder, "hirelock:A", "w n");
+    acquire_unqueued("C:1 5000 1");
+    ear_check(holder, "hirelock:A", "w n");
+    redisFree(holder);
+}
+
+QueueTest(a_holder_of_no_client_is_told_nothing)
+{
+    redis_do(server, "HSET n stranger 1");
+    redis_do(server, "PEXPIRE n 5000");
+    fault_check_has(acquire("B:1 5000 1"), " stranger 1");
+    check_int(queue_length(), 1);
+}
+
+QueueTest(who_finds_no_key_forgets_the_queue)
+{
+    queue_of("B:1 C:1");
+    check_str(acquire("A:1 5000 2"), RAW_HAD); /* the holder does not */
+    check_int(queue_length(), 2);
+    redis_do(server, "DEL n");
+    check_str(acquire("D:1 5000 2"), "-1"); /* nor does who takes nothing */
+    check_int(queue_length(), 2);
+    check_str(acquire("D:1 5000 1"), RAW_TAKEN);
+    check_int(redis_int(server, "EXISTS " RAW_QUEUE), 0);
+}
+
+/* Memory is full: what needs more of it is refused, and nothing else. */
+QueueTest(a_full_server_answers_busy_and_grants)
+{
+    redisContext *b = ear_open("hirelock:B");
+    queue_of("B:1");
+    redis_do(server, "CONFIG SET maxmemory 1");
+    check(strncmp(acquire("C:1 5000 1"), "0 ", 2) == 0);
+    check_str(redis_str(server, "ZRANGE " RAW_QUEUE " 0 -1"), "B:1");
+    check_str(release("A:1 0 0 0"), "1 B:1 0");
+    check_grant(b, "B:1", 0);
+    check_holder("B:1 1");
+    check_str(release("B:1 0 0 0"), RAW_DONE);
+    check_int(redis_int(server, "DBSIZE"), 0);
+    redisFree(b);
+}
+
+QueueTest(a_queue_that_is_none_is_left_alone)
+{
+    redisContext *r = ear_open(RAW_REDISSON " " RAW_OWN);
+    redis_do(server, "SET " RAW_QUEUE " stranger");
+    check_str(acquire("A:1 5000 1"), RAW_TAKEN); /* and is forgotten, as any other */
+    check_int(redis_int(server, "EXISTS " RAW_QUEUE), 0);
+    redis_do(server, "SET " RAW_QUEUE " stranger");
+    check(strncmp(acquire("B:1 5000 1"), "0 ", 2) == 0);
+    check_str(keep("A:1 5000"), "1 1"); /* who cannot be counted counts */
+    check_str(release("B:1 0 0 0"), "0");
+    check_str(release("A:1 0 0 0"), RAW_DONE);
+    ear_check(r, RAW_REDISSON, "0");
+    check_str(redis_str(server, "GET " RAW_QUEUE), "stranger");
+    redisFree(r);
+}
+
+QueueTest(a_wait_that_is_over_leaves_the_queue)
+{
+    queue_of("B:1 B:2");
+    check_str(release("B:1 1 5000 0"), "0"); /* a nested release has no place to leave */
+    check_int(queue_length(), 2);
+    check_str(release("B:1 0 0 0"), "0");
+    check_str(redis_str(server, "ZRANGE " RAW_QUEUE " 0 -1"), "B:2");
+    check_str(release("B:1 0 0 0"), "0");
+    check_holder("A:1 1");
+}
+
+QueueTest(keep_extends_and_never_shortens)
+{
+    check_str(acquire("A:1 5000 1"), RAW_TAKEN);
+    check_str(keep("A:1 9000"), "1 0");
+    check(redis_int(server, "PTTL n") > 6000);
+    check_str(keep("A:1 1000"), "1 0");
+    check(redis_int(server, "PTTL n") > 6000);
+    redis_do(server, "PERSIST n");
+    check_str(keep("A:1 4000"), "1 0");
+    int64_t left = redis_int(server, "PTTL n");
+    check(left > 2000 && left <= 4000);
+    check_str(acquire("A:1 4000 3"), RAW_HAD);
+    check_str(keep("A:1 4000"), "3 0");
+}
+
+QueueTest(keep_counts_the_queue_and_redisson)
+{
+    redisContext *ours = ear_open(RAW_REDISSON " " RAW_OWN), *java = ear_open(RAW_REDISSON);
+    queue_of("B:1 C:1");
+    check_str(keep("A:1 5000"), "1 3");
+    redisFree(java);
+    check(redis_wait_subscribers(server, RAW_REDISSON, 1, 5000));
+    check_str(keep("A:1 5000"), "1 2");
+    redis_do(server, "DEL " RAW_QUEUE);
+    check_str(keep("A:1 5000"), "1 0");
+    redisFree(ours);
+    redisContext *own_only = ear_open(RAW_OWN); /* more of ours than of all: not below nobody */
+    check_str(keep("A:1 5000"), "1 0");
+    redisFree(own_only);
+}
+
+QueueTest(keep_tells_what_is_gone_and_makes_nothing)
+{
+    check_str(keep("A:1 5000"), "-1 0");
+    check_int(redis_int(server, "DBSIZE"), 0);
+    queue_of("C:1");
+    check_str(keep("B:1 60000"), "-1 0"); /* another's */
+    check(redis_int(server, "PTTL n") <= 5000);
+    check_str(release("A:1 0 0 900"), RAW_DONE);
+    check_str(keep("A:1 60000"), "-1 0"); /* it rests */
+    check(redis_int(server, "PTTL n") <= 900);
+    redis_do(server, "HSET n A:1 odd");
+    check_str(keep("A:1 60000"), "-1 0");
+    check(redis_int(server, "PTTL n") <= 900);
+}
