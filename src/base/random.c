@@ -29,9 +29,24 @@ uint64_t hli_random_u64(void)
     return value;
 }
 
+/* SplitMix64 (G. Steele, D. Lea, C. Flood, 2014), for jitter: a system call for each wait would cost
+ * more than the rest of it. */
+static uint64_t random_next(void)
+{
+    static _Thread_local uint64_t state;
+
+    if (state == 0)
+        state = hli_random_u64();
+    state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = state;
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
 int64_t hli_random_upto(int64_t limit)
 {
-    return limit <= 0 ? 0 : (int64_t)(hli_random_u64() % ((uint64_t)limit + 1));
+    return limit <= 0 ? 0 : (int64_t)(random_next() % ((uint64_t)limit + 1));
 }
 
 void hli_random_uuid(char text[HLI_UUID_LENGTH + 1])
