@@ -49,14 +49,24 @@ QueueTest(a_try_and_a_nested_acquire_do_not_queue)
     check_int(redis_int(server, "EXISTS " RAW_QUEUE), 0);
 }
 
+/* By the first in the queue, by who does not queue, and by whoever asks again. */
 QueueTest(a_busy_answer_tells_the_holder_that_he_is_waited_for)
 {
     redisContext *holder = ear_open("hirelock:A");
     check_str(acquire("A:1 5000 1"), RAW_TAKEN);
     queue_up("B:1");
     ear_check(holder, "hirelock:A", "w n");
-    acquire_unqueued("C:1 5000 1");
+    queue_up("C:1"); /* the holder knows of B */
+    ear_check_end(holder, "hirelock:A");
+    queue_up("C:1");
     ear_check(holder, "hirelock:A", "w n");
+    acquire_unqueued("D:1 5000 1");
+    ear_check(holder, "hirelock:A", "w n");
+    redis_do(server, "DEL " RAW_QUEUE);
+    redis_do(server, "SET " RAW_QUEUE " stranger"); /* the place is refused */
+    queue_up("E:1");
+    ear_check(holder, "hirelock:A", "w n");
+    ear_check_end(holder, "hirelock:A");
     redisFree(holder);
 }
 
