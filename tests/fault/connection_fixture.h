@@ -9,6 +9,7 @@
 #include <hirelock/hirelock.h>
 #include <pthread.h>
 
+#include "support/handle.h"
 #include "support/proxy.h"
 #include "support/redis_probe.h"
 #include "support/test.h"
@@ -58,7 +59,7 @@ static inline hl_client *connection_open(const char *url, const hl_client_option
 static inline hl_lock *connection_lock(hl_client *client, const char *name)
 {
     hl_lock *lock = NULL;
-    check_int(hl_lock_new(client, name, &lock, NULL), HL_OK);
+    check_int(handle_new(client, name, &lock, NULL), HL_OK);
     return lock;
 }
 

@@ -12,9 +12,10 @@
 #include <pthread.h>
 
 #include "support/census.h"
+#include "support/handle.h"
 #include "support/test.h"
 
-enum { KIT_KINDS = HL_EVENT_CONNECTED + 1 };
+enum { KIT_KINDS = HL_EVENT_RELEASE_FAILED + 1 };
 
 struct kit_events {
     atomic_int told[KIT_KINDS];
@@ -85,7 +86,7 @@ static inline hl_client *kit_open(const char *url, const hl_client_options *opti
 static inline hl_lock *kit_lock(hl_client *client, const char *name)
 {
     hl_lock *lock = NULL;
-    kit_expect(hl_lock_new(client, name, &lock, &err), HL_OK);
+    kit_expect(handle_new(client, name, &lock, &err), HL_OK);
     return lock;
 }
 

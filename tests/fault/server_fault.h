@@ -13,13 +13,16 @@
 #include <string.h>
 
 #include "redis/script.h"
+#include "support/handle.h"
 #include "support/redis_probe.h"
 #include "support/test.h"
 
+enum { FAULT_KINDS = HL_EVENT_RELEASE_FAILED + 1 };
+
 /* What a client told, counted. */
 struct fault_events {
-    atomic_int seen[HL_EVENT_CONNECTED + 1];
-    char reason[HL_EVENT_CONNECTED + 1][128]; /* of the last one; written before it is counted */
+    atomic_int seen[FAULT_KINDS];
+    char reason[FAULT_KINDS][128]; /* of the last one; written before it is counted */
 };
 
 static inline void fault_on_event(const hl_event *event, void *arg)
@@ -82,7 +85,7 @@ static inline hl_client *fault_client(struct redis_server *server, struct fault_
 static inline hl_lock *fault_lock(hl_client *client, const char *name)
 {
     hl_lock *lock = NULL;
-    check_int(hl_lock_new(client, name, &lock, NULL), 0);
+    check_int(handle_new(client, name, &lock, NULL), 0);
     return lock;
 }
 

@@ -6,6 +6,7 @@
 #include "lock_support.h"
 
 #include "actor.h"
+#include "handle.h"
 
 #include <pthread.h>
 
@@ -81,7 +82,7 @@ hl_client *open_client(const hl_client_options *options)
 hl_lock *new_lock(hl_client *client, const char *name)
 {
     hl_lock *lock = NULL;
-    expect_ok(hl_lock_new(client, name, &lock, NULL));
+    expect_ok(handle_new(client, name, &lock, NULL));
     return list_add(LOCK, lock);
 }
 
