@@ -64,7 +64,7 @@ elseif has_queue and not time.err then
       redis.call('HSET', KEYS[1], field, 1)
       redis.call('PEXPIRE', KEYS[1], ARGV[9])
       redis.pcall(ARGV[6], ARGV[8] .. client,
-        'g ' .. field .. ' ' .. time[1] .. ' ' .. time[2] .. ' ' .. waiting + others .. ' ' .. KEYS[1])
+        table.concat({'g', field, time[1], time[2], ARGV[9], waiting + others, KEYS[1]}, ' '))
       return {1, field, others}
     end
   end

@@ -82,7 +82,7 @@ static void ask_take(struct hli_turn *turn, struct hli_tenure *tenure, int64_t l
         return;
     }
     tenure->is_queued = tenure->is_queued || taking.queues;
-    if (tenure->anchor_at == 0)
+    if (tenure->asked_count == 0) /* the first of all: no grant is older */
         tenure->anchor_at = turn->now;
     if (turn->name->asked_at == 0)
         turn->name->asked_at = turn->now;

@@ -18,9 +18,12 @@
 
 enum { GRANT_RENEW_MS = 100 }; /* a hold that is over before costs no renewal */
 
+static const uint64_t grant_claim_max_ms = UINT64_C(1000000000000); /* no sum of times overflows */
+
 struct grant {
     uint64_t number;  /* of our field */
     uint64_t stamp;   /* the server's time when it was written, in microseconds */
+    int64_t claim_ms; /* for how long it was written: whoever granted it says, not our settings */
     uint64_t waiting; /* how many others wait still */
     const char *name;
     size_t length;
@@ -38,18 +41,20 @@ static bool grant_read_number(const char **text, uint64_t *ret_number)
     return *end == ' ';
 }
 
-/* "g <uuid>:<number> <seconds> <microseconds> <waiting> <name>" */
+/* "g <uuid>:<number> <seconds> <microseconds> <claim> <waiting> <name>" */
 static bool grant_read(const hl_client *client, const struct hli_bytes *text, struct grant *ret)
 {
     const char *bytes = text->data, *at = bytes + 2 + HLI_UUID_LENGTH + 1;
-    uint64_t seconds, microseconds;
+    uint64_t seconds, microseconds, claim_ms;
 
     if (text->length < 2 + HLI_UUID_LENGTH + 1 || strncmp(bytes, "g ", 2) != 0 ||
         memcmp(bytes + 2, client->id, HLI_UUID_LENGTH) != 0 || at[-1] != ':')
         return false;
     if (!grant_read_number(&at, &ret->number) || !grant_read_number(&at, &seconds) ||
-        !grant_read_number(&at, &microseconds) || !grant_read_number(&at, &ret->waiting))
+        !grant_read_number(&at, &microseconds) || !grant_read_number(&at, &claim_ms) ||
+        !grant_read_number(&at, &ret->waiting) || claim_ms > grant_claim_max_ms)
         return false;
+    ret->claim_ms = (int64_t)claim_ms;
     ret->stamp = seconds * 1000000 + microseconds;
     ret->name = at;
     ret->length = text->length - (size_t)(at - bytes);
@@ -61,18 +66,18 @@ static bool grant_read(const hl_client *client, const struct hli_bytes *text, st
  * been sent (or the first of all), and for the time of a claim; the server's clock only orders it
  * against that answer. One from before it is void: the field had the lock, and lost it again.
  */
-static hli_ns grant_valid_until(const struct hli_tenure *tenure, uint64_t stamp)
+static hli_ns grant_valid_until(const struct hli_tenure *tenure, const struct grant *grant)
 {
-    if (tenure->anchor_at == 0 || stamp < tenure->busy_stamp)
+    if (tenure->anchor_at == 0 || grant->stamp < tenure->busy_stamp)
         return 0;
-    return hli_lease_validity(tenure->anchor_at, hli_command_claim_ms(tenure->name->client));
+    return hli_lease_validity(tenure->anchor_at, grant->claim_ms);
 }
 
 static void grant_begin_hold(struct hli_turn *turn, struct hli_tenure *tenure,
                              const struct grant *grant)
 {
     struct hli_name *name = turn->name;
-    int64_t claim_ms = hli_command_claim_ms(name->client);
+    int64_t claim_ms = grant->claim_ms;
     int64_t renew_ms = claim_ms / 3 < GRANT_RENEW_MS ? claim_ms / 3 : GRANT_RENEW_MS;
 
     hli_tenure_extend(tenure, tenure->anchor_at, claim_ms);
@@ -91,13 +96,18 @@ static void grant_begin_hold(struct hli_turn *turn, struct hli_tenure *tenure,
     hli_busy_finish_tries(turn, turn->now); /* it is held now */
 }
 
-/* One that is void, or too late, is not given back: asking tells whether the field stands still. */
+/* One that is void, or too late, is not given back: asking tells whether the field stands still. An
+ * answer that is on its way may be older than the grant, and is asked behind then. */
 static void grant_take(struct hli_turn *turn, struct hli_tenure *tenure, const struct grant *grant)
 {
-    if (turn->now < grant_valid_until(tenure, grant->stamp))
+    if (turn->now < grant_valid_until(tenure, grant)) {
         grant_begin_hold(turn, tenure, grant);
-    else
-        hli_ask_go(turn);
+        return;
+    }
+    struct hli_contest *contest = hli_contest_of(turn->name);
+    if (contest)
+        contest->heard_at = turn->now;
+    hli_ask_go(turn);
 }
 
 static bool grant_is_past(const struct hli_name *name, uint64_t number)

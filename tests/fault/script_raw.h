@@ -154,7 +154,7 @@ static inline void check_holder(const char *fields)
     check_str(redis_str(server, "HGETALL n"), fields);
 }
 
-/* "g field seconds microseconds waiting name" */
+/* "g field seconds microseconds claim waiting name" */
 static inline void check_grant(redisContext *ear, const char *field, int waiting)
 {
     char expected[64];
@@ -167,7 +167,7 @@ static inline void check_grant(redisContext *ear, const char *field, int waiting
     check_msg(strncmp(text + 2, field, (size_t)from - 2) == 0, "%s", text);
     long long now = strtoll(redis_str(server, "TIME"), NULL, 10);
     check(seconds <= now && seconds >= now - slow_ms(5000) / 1000 && microseconds < 1000000);
-    snprintf(expected, sizeof expected, " %d n", waiting);
+    snprintf(expected, sizeof expected, " %d %d n", RAW_CLAIM_MS, waiting);
     check_str(text + rest, expected);
     freeReplyObject(reply);
 }

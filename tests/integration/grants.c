@@ -1,0 +1,399 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Grants: the lock as it is handed from one client to the next in the queue. Which of them are
+ * entered, for how long, and what is done with those that are not; by the numbers of the traps.
+ */
+
+#include "support/recorder.h"
+#include "two_links.h"
+
+#include <poll.h>
+
+#define Law(suite, name) Test(suite, name, .init = server_up_tcp, .fini = server_down)
+
+static struct recorder told = RECORDER_INIT, told_too = RECORDER_INIT;
+
+static hl_client *holder;
+static struct two_links waiter;
+static hl_lock *held, *lock;
+static hl_owner *owner, *next_owner;
+
+/* One client holds; another, whose links are apart, is to wait. */
+static void begin(int64_t holders_poll_ms, int64_t poll_ms)
+{
+    holder = open_client(CLIENT(.poll_ms = holders_poll_ms));
+    held = new_lock(holder, "stock");
+    two_links_open(&waiter, CLIENT(.poll_ms = poll_ms, .backoff_min_ms = 1));
+    lock = new_lock(waiter.client, "stock");
+    owner = new_owner(waiter.client);
+    next_owner = new_owner(waiter.client);
+    expect_ok(hl_lock_acquire(lock, NULL)); /* from now on the server knows the scripts */
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_ok(hl_lock_acquire(held, NULL));
+}
+
+static void end(void)
+{
+    two_links_close(&waiter);
+}
+
+static void wait_async(hl_owner *whose, struct recorder *recorder,
+                       const hl_acquire_options *options)
+{
+    hl_acquire_options asked = *options;
+    asked.owner = whose;
+    asked.wait_ms = HL_WAIT_FOREVER;
+    expect_ok(hl_lock_acquire_async(lock, &asked, record_done, recorder));
+}
+
+/* In the queue, subscribed, and told twice that it is busy: nothing is in flight any more. */
+static void expect_queued(void)
+{
+    check(redis_wait_int(server, 1, 10000, "ZCARD hirelock_queue:{stock}"));
+    check(redis_wait_subscribers(server, "redisson_lock__channel:{stock}", 1, 10000));
+}
+
+static void expect_settled(void)
+{
+    int64_t calls = redis_evalsha_calls(server);
+    expect_queued();
+    expect_calls(calls); /* the first request may have been run before */
+    expect_ok(hl_client_ping(waiter.client, -1, NULL));
+}
+
+static bool is_over(void *arg)
+{
+    return redis_int(server, "PTTL %s", arg) < 0;
+}
+
+/* ---- F1: a grant is for one wait, not for whoever waits next ---- */
+
+/* A wait is granted, and cancelled, and the message of the grant is still on its way. */
+static void begin_with_a_late_grant(void)
+{
+    hl_cancel *cancel = new_cancel();
+    begin(1000, 10000);
+    wait_async(owner, &told, ACQUIRE(.cancel = cancel));
+    expect_settled();
+    proxy_hold(waiter.proxy, waiter.messages, PROXY_DOWN);
+    proxy_hold(waiter.proxy, waiter.commands, PROXY_UP);
+    hl_cancel_fire(cancel);
+    expect_story(&told, "done HL_ECANCELED");
+    expect_kept(&waiter, waiter.commands, PROXY_UP);
+    expect_ok(hl_lock_release(held, NULL));
+    expect_held_by(waiter.client, lock, 1);
+    proxy_release(waiter.proxy, waiter.commands, PROXY_UP); /* the cancel gives it back */
+    expect_free(lock);
+    expect_ok(hl_lock_acquire(held, NULL));
+}
+
+static void expect_not_entered(void)
+{
+    proxy_pass(waiter.proxy);
+    expect_ok(hl_client_ping(waiter.client, -1, NULL));
+    expect_settled();
+    check(!hl_lock_is_held(lock, owner));
+    check_int(stats_of(waiter.client).grants, 0);
+    check(hl_lock_is_held(held, NULL));
+    expect_held_by(holder, held, 1);
+    expect_ok(hl_lock_release(held, NULL));
+    expect_story(&told, "done HL_ECANCELED, done HL_OK");
+    check(hl_lock_is_held(lock, owner));
+    expect_ok(hl_lock_release_as(lock, owner, NULL));
+    expect_free(lock);
+    end();
+}
+
+Law(f1_a_grant_of_one_wait, is_not_entered_by_the_next_wait_of_its_owner)
+{
+    begin_with_a_late_grant();
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0)); /* told busy before the grant comes */
+    expect_calls(redis_evalsha_calls(server));
+    check(redis_wait_int(server, 1, 10000, "ZCARD hirelock_queue:{stock}"));
+    expect_ok(hl_client_ping(waiter.client, -1, NULL));
+    expect_not_entered();
+}
+
+Law(f1_a_grant_of_one_wait, is_not_entered_by_the_next_one_before_it_was_told_anything)
+{
+    begin_with_a_late_grant();
+    proxy_hold(waiter.proxy, waiter.commands, PROXY_DOWN);
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    check(redis_wait_int(server, 1, 10000, "ZCARD hirelock_queue:{stock}"));
+    int64_t calls = redis_evalsha_calls(server);
+    proxy_release(waiter.proxy, waiter.messages, PROXY_DOWN);
+    expect_calls(calls + 1); /* it is given back, for nobody waits for it */
+    check(!hl_lock_is_held(lock, owner));
+    expect_not_entered();
+}
+
+Law(f1_a_grant_of_one_wait, is_not_entered_after_a_poll_was_faster_and_it_was_released)
+{
+    begin(1000, 50);
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_settled();
+    proxy_hold(waiter.proxy, waiter.messages, PROXY_DOWN);
+    expect_ok(hl_lock_release(held, NULL));
+    expect_story(&told, "done HL_OK"); /* by its poll */
+    check_int(stats_of(waiter.client).grants, 0);
+    expect_ok(hl_lock_release_as(lock, owner, NULL));
+    expect_ok(hl_lock_acquire(held, NULL));
+    proxy_hold(waiter.proxy, waiter.commands, PROXY_DOWN);
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    check(redis_wait_int(server, 1, 10000, "ZCARD hirelock_queue:{stock}"));
+    int64_t calls = redis_evalsha_calls(server);
+    proxy_release(waiter.proxy, waiter.messages, PROXY_DOWN);
+    expect_calls(calls + 1);
+    check(hl_lock_is_held(held, NULL) && !hl_lock_is_held(lock, owner));
+    proxy_pass(waiter.proxy);
+    expect_ok(hl_lock_release(held, NULL));
+    expect_story(&told, "done HL_OK, done HL_OK");
+    end();
+}
+
+/* ---- F5: until when a grant is good ---- */
+
+Law(f5_a_a_grant, from_before_the_last_busy_answer_is_void)
+{
+    begin(1000, 100);
+    hl_lock *rivals = new_lock(open_client(NULL), "stock");
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_settled();
+    proxy_hold(waiter.proxy, waiter.messages, PROXY_DOWN);
+    proxy_hold(waiter.proxy, waiter.commands, PROXY_UP); /* no poll finds it */
+    expect_ok(hl_lock_release(held, NULL));
+    expect_held_by(waiter.client, lock, 1);
+    redis_do(server, "DEL stock"); /* as if the claim were over */
+    expect_ok(hl_lock_acquire(rivals, NULL));
+    int64_t calls = redis_evalsha_calls(server);
+    proxy_release(waiter.proxy, waiter.commands, PROXY_UP);
+    expect_calls(calls + 1); /* its poll: busy, and later than the grant */
+    expect_ok(hl_client_ping(waiter.client, -1, NULL));
+    proxy_release(waiter.proxy, waiter.messages, PROXY_DOWN);
+    expect_calls(calls + 3); /* it asks at once, and polls */
+    check(!hl_lock_is_held(lock, owner));
+    check(hl_lock_is_held(rivals, NULL));
+    check_int(stats_of(waiter.client).grants, 0);
+    expect_ok(hl_lock_release(rivals, NULL));
+    expect_story(&told, "done HL_OK");
+    end();
+}
+
+/* The grant is counted from the request, however much later it comes. */
+Law(f5_b_a_grant, before_the_first_answer_counts_from_the_first_request)
+{
+    begin(250, 10000); /* a claim of 1,000 ms */
+    proxy_hold(waiter.proxy, waiter.commands, PROXY_DOWN);
+    int64_t sent_ms = now_ms();
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    check(redis_wait_int(server, 1, 10000, "ZCARD hirelock_queue:{stock}"));
+    while (now_ms() < sent_ms + 200)
+        deadline_nap();
+    expect_ok(hl_lock_release(held, NULL));
+    expect_story(&told, "done HL_OK"); /* without any answer */
+    int64_t left_ms = hl_lock_validity_ms(lock, owner);
+    check_msg(now_ms() + left_ms <= sent_ms + 1000, "%d ms too long",
+              (int)(now_ms() + left_ms - sent_ms - 1000));
+    check_int(stats_of(waiter.client).grants, 1);
+    end();
+}
+
+Law(f5_c_a_grant, is_entered_however_long_the_wait_was)
+{
+    begin(100, 60); /* claims of 400 ms, or 240 */
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_settled();
+    int64_t since_ms = now_ms();
+    while (now_ms() < since_ms + slow_ms(600)) /* each poll moves the time it is counted from */
+        deadline_nap();
+    expect_ok(hl_lock_release(held, NULL));
+    expect_story(&told, "done HL_OK");
+    check_int(stats_of(waiter.client).grants, 1);
+    end();
+}
+
+static void begin_with_a_clock(void)
+{
+    if (!redis_server_has_clock_shim())
+        skip("no clock shim in this build");
+    redis_server_stop(server);
+    server = redis_server_start(&(struct redis_options){.tcp = true, .clock_shim = true});
+    begin(250, 10000);
+}
+
+Law(f5_d_a_servers_clock, stepped_forward_makes_no_grant_longer)
+{
+    begin_with_a_clock();
+    int64_t sent_ms = now_ms();
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_settled();
+    redis_server_step_clock(server, 10000);
+    expect_ok(hl_lock_release(held, NULL));
+    expect_story(&told, "done HL_OK");
+    check_int(stats_of(waiter.client).grants, 1);
+    check(hl_lock_validity_ms(lock, owner) <= now_ms() - sent_ms + 1000);
+    check(hl_lock_validity_ms(lock, owner) <= 1000 || stats_of(waiter.client).renewals > 0);
+    end();
+}
+
+Law(f5_d_a_servers_clock, stepped_back_makes_a_grant_void_and_the_answer_good)
+{
+    begin_with_a_clock();
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_settled();
+    redis_server_step_clock(server, -10000);
+    expect_ok(hl_lock_release(held, NULL));
+    expect_story(&told, "done HL_OK"); /* it asked at once, long before its poll */
+    check_int(stats_of(waiter.client).grants, 0);
+    expect_held_by(waiter.client, lock, 1);
+    check(hl_lock_validity_ms(lock, owner) > 20000);
+    end();
+}
+
+static const char *after(const char *text, const char *part)
+{
+    const char *found = text ? strstr(text, part) : NULL;
+    check_msg(found != NULL, "no %s in its place", part);
+    return found;
+}
+
+Law(f5_e_a_grant, is_dated_before_it_is_written_and_told_after_it)
+{
+    begin(1000, 10000);
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_settled();
+    redisContext *watch = watch_begin();
+    expect_ok(hl_lock_release(held, NULL));
+    const char *at = after(watch_end(watch), "\"TIME\"");
+    at = after(at, "\"DEL\" \"stock\"");
+    at = after(at, "\"HSET\" \"stock\"");
+    at = after(at, "\"PEXPIRE\" \"stock\" \"4000\"");
+    after(at, "\"PUBLISH\" \"hirelock:");
+    end();
+}
+
+/* The two clients poll, and so claim, in different rhythms. */
+Law(f5_a_claim, is_as_long_as_whoever_granted_it_wrote)
+{
+    begin(50, 10000); /* 200 ms */
+    hl_lock *rivals = new_lock(open_client(NULL), "stock");
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_settled();
+    proxy_hold(waiter.proxy, waiter.commands, PROXY_UP); /* no renewal makes it longer */
+    expect_ok(hl_lock_release(held, NULL));
+    expect_ok(hl_lock_acquire(rivals, NULL)); /* when the claim is over */
+    check(!hl_lock_is_held(lock, owner));
+    end();
+}
+
+/* ---- F10: what an acquisition costs ---- */
+
+Law(f10_a_contended_acquisition, is_one_request_and_one_release)
+{
+    enum { TURNS = 100 };
+    begin(1000, 1000);
+    hl_owner *holders = new_owner(holder);
+    expect_ok(hl_lock_release(held, NULL));
+    expect_ok(hl_lock_acquire_with(held, ACQUIRE(.owner = holders), NULL));
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_settled();
+    int64_t calls = redis_evalsha_calls(server);
+    for (int i = 0; i < TURNS; i++) {
+        expect_ok(hl_lock_release_as(held, holders, NULL));
+        check(recorder_wait(&told, i + 1));
+        expect_ok(hl_lock_acquire_async(held, ACQUIRE(.owner = holders, .wait_ms = -1), record_done,
+                                        &told_too));
+        check(redis_wait_int(server, 1, 10000, "ZCARD hirelock_queue:{stock}"));
+        expect_ok(hl_lock_release_as(lock, owner, NULL));
+        check(recorder_wait(&told_too, i + 1));
+        if (i == TURNS - 1)
+            break;
+        wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+        check(redis_wait_int(server, 1, 10000, "ZCARD hirelock_queue:{stock}"));
+    }
+    int64_t cost = redis_evalsha_calls(server) - calls;
+    check_msg(cost <= 2 * 2 * TURNS * 11 / 10, "%d scripts for %d acquisitions", (int)cost,
+              2 * TURNS);
+    check_int(stats_of(holder).grants + stats_of(waiter.client).grants, 2 * TURNS);
+    end();
+}
+
+Law(f10_a_granted_hold, is_renewed_when_it_lasts)
+{
+    begin(200, 10000);
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_settled();
+    expect_ok(hl_lock_release(held, NULL));
+    expect_story(&told, "done HL_OK");
+    check_int(stats_of(waiter.client).grants, 1);
+    wait_stat(waiter.client, renewals, 1);
+    check(pttl_of(lock) > 20000);
+    check(hl_lock_validity_ms(lock, owner) > 20000);
+    end();
+}
+
+/* ---- F14: leases and claims ---- */
+
+Law(f14_a_granted_hold, with_a_lease_time_gets_what_is_left_of_it)
+{
+    begin(200, 10000);
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 5000));
+    expect_settled();
+    expect_ok(hl_lock_release(held, NULL));
+    expect_story(&told, "done HL_OK");
+    int64_t got_ms = now_ms();
+    wait_stat(waiter.client, renewals, 1);
+    check(pttl_of(lock) > 3000);
+    check(now_ms() + pttl_of(lock) <= got_ms + 5000 + slow_ms(100));
+    check(hl_lock_validity_ms(lock, owner) <= 5000);
+    end();
+}
+
+Law(f14_a_granted_hold, whose_lease_is_shorter_than_a_claim_ends_with_its_lease)
+{
+    begin(1000, 10000);
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 100));
+    expect_settled();
+    expect_ok(hl_lock_release(held, NULL));
+    expect_story(&told, "done HL_OK");
+    int64_t got_ms = now_ms();
+    check(hl_lock_validity_ms(lock, owner) <= 100);
+    while (hl_lock_is_held(lock, owner))
+        deadline_nap();
+    check(now_ms() - got_ms < slow_ms(1000));
+    expect_outcome(hl_lock_release_as(lock, owner, NULL), HL_ELOST);
+    expect_free(lock);
+    end();
+}
+
+/* ---- F16: whoever is told looks at the clock himself ---- */
+
+Law(f16_a_grant_by_message, that_its_caller_hears_of_too_late_is_no_hold)
+{
+    begin(1000, 10000);
+    hl_client *sleeper = open_client(CLIENT(.flags = HL_CLIENT_DISPATCH));
+    hl_lock *sleepers = new_lock(sleeper, "stock");
+    hl_owner *sleeping = new_owner(sleeper);
+    struct pollfd bell = {.fd = hl_client_fd(sleeper), .events = POLLIN};
+    expect_ok(hl_lock_acquire_async(
+        sleepers, ACQUIRE(.wait_ms = -1, .lease_ms = 100, .owner = sleeping), record_done, &told));
+    expect_settled();
+    expect_ok(hl_lock_release(held, NULL));
+    check_int(poll(&bell, 1, (int)slow_ms(5000)), 1);
+    check_int(stats_of(sleeper).grants, 1);
+    redis_do(server, "PEXPIRE stock 100"); /* the claim, shortened, runs out */
+    check(wait_until(is_over, "stock", 5000));
+    expect_ok(hl_lock_acquire(held, NULL));
+    check(!hl_lock_is_held(sleepers, sleeping));
+    hl_client_dispatch(sleeper);
+    expect_story(&told, "");
+    expect_ok(hl_lock_release(held, NULL));
+    while (recorder_count(&told) == 0) {
+        check_int(poll(&bell, 1, (int)slow_ms(5000)), 1);
+        hl_client_dispatch(sleeper);
+    }
+    expect_story(&told, "done HL_OK");
+    end();
+}

@@ -1,0 +1,129 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Two links held apart, ears and watches. */
+
+#include "two_links.h"
+
+#include "support/redis_link.h"
+
+#include <sys/time.h>
+
+const char *mailbox_of(hl_client *client)
+{
+    static _Thread_local char channel[4][64];
+    static _Thread_local int next;
+    char *text = channel[next++ % 4];
+    snprintf(text, sizeof channel[0], "hirelock:%s", hl_client_id(client));
+    return text;
+}
+
+void two_links_find(struct two_links *links)
+{
+    check(redis_wait_subscribers(server, mailbox_of(links->client), 1, 10000));
+    links->messages = proxy_find(links->proxy, "SUBSCRIBE");
+    check(links->messages >= 0);
+    links->commands = links->messages % 2 == 0 ? links->messages + 1 : links->messages - 1;
+}
+
+void two_links_open(struct two_links *links, const hl_client_options *options)
+{
+    links->proxy = proxy_start_before(server);
+    links->client = open_client_at(proxy_url(links->proxy), options);
+    two_links_find(links);
+}
+
+void two_links_close(struct two_links *links)
+{
+    proxy_pass(links->proxy);
+    close_client(links->client);
+    proxy_stop(links->proxy);
+}
+
+struct kept {
+    struct two_links *links;
+    int which;
+    enum proxy_direction direction;
+};
+
+static bool is_kept(void *arg)
+{
+    const struct kept *kept = arg;
+    return proxy_kept(kept->links->proxy, kept->which, kept->direction) > 0;
+}
+
+void expect_kept(struct two_links *links, int which, enum proxy_direction direction)
+{
+    check(wait_until(is_kept, &(struct kept){links, which, direction}, 10000));
+}
+
+static bool has_calls(void *arg)
+{
+    return redis_evalsha_calls(server) >= *(int64_t *)arg;
+}
+
+void expect_calls(int64_t calls)
+{
+    check_msg(wait_until(has_calls, &calls, 10000), "%d scripts were run, expected %d",
+              (int)redis_evalsha_calls(server), (int)calls);
+}
+
+static void be_patient(redisContext *link, int64_t ms)
+{
+    redisSetTimeout(link, (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000});
+}
+
+redisContext *ear_open(const char *pattern)
+{
+    redisContext *ear = redis_link_connect(redis_server_socket(server));
+    check(ear != NULL);
+    redisReply *reply = redisCommand(ear, "PSUBSCRIBE %s", pattern);
+    check(reply && reply->type == REDIS_REPLY_ARRAY);
+    freeReplyObject(reply);
+    return ear;
+}
+
+const char *ear_next(redisContext *ear, int64_t ms)
+{
+    static char text[512];
+    redisReply *reply = NULL;
+    be_patient(ear, slow_ms(ms));
+    text[0] = '\0';
+    if (redisGetReply(ear, (void **)&reply) != REDIS_OK)
+        return text;
+    check_int(reply->elements, 4);
+    snprintf(text, sizeof text, "%s %s", reply->element[2]->str, reply->element[3]->str);
+    freeReplyObject(reply);
+    return text;
+}
+
+redisContext *watch_begin(void)
+{
+    redisContext *watch = redis_link_connect(redis_server_socket(server));
+    check(watch != NULL);
+    redisReply *reply = redisCommand(watch, "MONITOR");
+    check(reply && reply->type == REDIS_REPLY_STATUS);
+    freeReplyObject(reply);
+    return watch;
+}
+
+/* A line is: time [db source] "WORD" "word" ... */
+const char *watch_end(redisContext *watch)
+{
+    static char text[65536];
+    size_t used = 0;
+    bool is_over = false;
+    redis_do(server, "ECHO the-watch-is-over");
+    be_patient(watch, slow_ms(10000));
+    for (text[0] = '\0'; !is_over;) {
+        redisReply *reply = NULL;
+        check(redisGetReply(watch, (void **)&reply) == REDIS_OK);
+        const char *words = strchr(reply->str, ']');
+        is_over = strstr(reply->str, "the-watch-is-over") != NULL;
+        if (words && used + strlen(words) + 2 < sizeof text)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s\n", words + 2);
+        freeReplyObject(reply);
+    }
+    redisFree(watch);
+    return text;
+}

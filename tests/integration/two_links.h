@@ -1,0 +1,44 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A client behind a proxy that knows which of its two connections carries commands and which one
+ * messages, so that a test can say what arrives first. And a test's own ear at the server.
+ */
+#ifndef HL_TEST_TWO_LINKS_H
+#define HL_TEST_TWO_LINKS_H
+
+#include "support/lock_support.h"
+#include "support/proxy.h"
+
+struct two_links {
+    struct proxy *proxy;
+    hl_client *client;
+    int commands, messages; /* numbers of the proxy's */
+};
+
+/* Of a server that listens on TCP. Returns when grants can reach the client. */
+void two_links_open(struct two_links *links, const hl_client_options *options);
+void two_links_find(struct two_links *links); /* again, after a reconnect */
+void two_links_close(struct two_links *links);
+
+/* What the server has sent to the client, or the client to the server, and the proxy keeps. */
+void expect_kept(struct two_links *links, int which, enum proxy_direction direction);
+
+/* The channel on which a client is told what is granted to it. */
+const char *mailbox_of(hl_client *client);
+
+/* The server has run so many scripts, soon. */
+void expect_calls(int64_t calls);
+
+/* A subscriber that no script counts: it listens by pattern. "channel payload" of the next message;
+ * "" when none comes within ms. */
+redisContext *ear_open(const char *pattern);
+const char *ear_next(redisContext *ear, int64_t ms);
+
+/* What the server runs, by MONITOR: the words of each command, those of scripts too, one line each,
+ * until the end of the watch. */
+redisContext *watch_begin(void);
+const char *watch_end(redisContext *watch);
+
+#endif
