@@ -62,23 +62,61 @@ static long thread_futex(atomic_int *word, int op, int value, const struct times
     return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, timeout, NULL, 0);
 }
 
-void hli_gate_open(struct hli_gate *gate)
+/* After the store that moved it the gate may be gone: what is needed of it was read before. */
+static void gate_wake(struct hli_gate *gate, int before, struct hli_buzzer *buzzer)
 {
-    int before = atomic_exchange_explicit(&gate->state, HLI_GATE_OPEN, memory_order_acq_rel);
-
     if (before == HLI_GATE_SLEPT_AT)
         thread_futex(&gate->state, FUTEX_WAKE, 1, NULL);
+    else if (before == HLI_GATE_POLLED_AT)
+        hli_buzzer_buzz(buzzer);
+}
+
+void hli_gate_open(struct hli_gate *gate)
+{
+    int before = atomic_load_explicit(&gate->state, memory_order_acquire);
+    struct hli_buzzer *buzzer;
+
+    do
+        buzzer = atomic_load_explicit(&gate->buzzer, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&gate->state, &before, HLI_GATE_OPEN,
+                                                  memory_order_acq_rel, memory_order_acquire));
+    gate_wake(gate, before, buzzer);
 }
 
 void hli_gate_poke(struct hli_gate *gate)
 {
     int before = atomic_load(&gate->state);
+    struct hli_buzzer *buzzer;
 
-    while (before == HLI_GATE_SHUT || before == HLI_GATE_SLEPT_AT)
-        if (atomic_compare_exchange_weak(&gate->state, &before, HLI_GATE_POKED))
-            break;
-    if (before == HLI_GATE_SLEPT_AT)
-        thread_futex(&gate->state, FUTEX_WAKE, 1, NULL);
+    do {
+        if (before == HLI_GATE_OPEN || before == HLI_GATE_POKED)
+            return;
+        buzzer = atomic_load_explicit(&gate->buzzer, memory_order_relaxed);
+    } while (!atomic_compare_exchange_weak(&gate->state, &before, HLI_GATE_POKED));
+    gate_wake(gate, before, buzzer);
+}
+
+bool hli_gate_hang(struct hli_gate *gate, struct hli_buzzer *buzzer)
+{
+    int shut = HLI_GATE_SHUT;
+
+    atomic_store_explicit(&gate->buzzer, buzzer, memory_order_relaxed);
+    return atomic_compare_exchange_strong(&gate->state, &shut, HLI_GATE_POLLED_AT) ||
+           shut == HLI_GATE_POLLED_AT;
+}
+
+void hli_gate_take_down(struct hli_gate *gate)
+{
+    int polled_at = HLI_GATE_POLLED_AT;
+
+    atomic_compare_exchange_strong(&gate->state, &polled_at, HLI_GATE_SHUT);
+}
+
+bool hli_gate_is_shut(const struct hli_gate *gate)
+{
+    int state = atomic_load_explicit(&gate->state, memory_order_acquire);
+
+    return state != HLI_GATE_OPEN && state != HLI_GATE_POKED;
 }
 
 bool hli_gate_is_open(const struct hli_gate *gate)

@@ -4,6 +4,7 @@
 #ifndef HLI_BASE_THREAD_H
 #define HLI_BASE_THREAD_H
 
+#include "base/buzzer.h"
 #include "base/clock.h"
 
 #include <pthread.h>
@@ -22,17 +23,19 @@ void hli_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, hli_ns de
  * Opened once by any thread, waited for by one; until then it may be poked, to make the waiter look
  * around. It may live on the waiter's stack: opening touches it last with its store, and the
  * wake-up that follows is by address only. A gate that nobody sleeps at is opened without a system
- * call.
+ * call. A waiter that sleeps in poll(2) hangs a buzzer at the gate, which is used instead.
  */
 struct hli_gate {
     atomic_int state; /* futex word; the opener's release pairs with the waiter's acquire */
+    _Atomic(struct hli_buzzer *) buzzer; /* borrowed, of a gate that is POLLED_AT */
 };
 
 enum hli_gate_state {
     HLI_GATE_SHUT,
     HLI_GATE_OPEN,
     HLI_GATE_POKED,
-    HLI_GATE_SLEPT_AT, /* shut, and its waiter is in the kernel or on the way there */
+    HLI_GATE_SLEPT_AT,  /* shut, and its waiter is in the kernel or on the way there */
+    HLI_GATE_POLLED_AT, /* the same, but in poll(2) */
 };
 
 void hli_gate_open(struct hli_gate *gate);
@@ -41,6 +44,13 @@ bool hli_gate_is_open(const struct hli_gate *gate);
 
 /* OPEN; POKED, and the poke is used up; or SHUT when the deadline came first. */
 enum hli_gate_state hli_gate_wait(struct hli_gate *gate, hli_ns deadline);
+
+/* The waiter is about to poll this buzzer: it buzzes when the gate is opened or poked, until it is
+ * taken down. Its memory must be there as long as anybody may do that, also after the gate. False:
+ * the gate is not shut any more, and nothing was hung. */
+bool hli_gate_hang(struct hli_gate *gate, struct hli_buzzer *buzzer);
+void hli_gate_take_down(struct hli_gate *gate);
+bool hli_gate_is_shut(const struct hli_gate *gate); /* neither opened nor poked */
 
 /* Thread cancellation inside a wait would leave it half done: switched off for the time of a public
  * call. */
