@@ -41,8 +41,14 @@ void hli_wait_detach(struct hli_wait *wait)
     wait->cancel = NULL;
 }
 
+void hli_wait_will_block(struct hli_wait *wait)
+{
+    hli_link_promise(wait->client->link);
+}
+
 int hli_wait_block(struct hli_wait *wait)
 {
+    hli_link_lead(wait->client->link, &wait->gate, wait->look_at);
     while (hli_gate_wait(&wait->gate, wait->look_at) != HLI_GATE_OPEN)
         if (!wait->look(wait, hli_now()))
             wait->look_at = HLI_NEVER; /* it has ended: the gate is about to open */

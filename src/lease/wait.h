@@ -65,6 +65,10 @@ bool hli_wait_look_after(struct hli_wait *wait);
  */
 bool hli_wait_end(struct hli_wait *wait);
 
+/* This thread begins a call whose end it will block for, and sends what it asks itself: so it may
+ * read the answer. Before the call is begun; hli_wait_block() must follow. */
+void hli_wait_will_block(struct hli_wait *wait);
+
 /* Blocks until it is finished; returns its code. */
 int hli_wait_block(struct hli_wait *wait);
 

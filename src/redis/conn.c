@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* The connection: socket, output buffer, requests in flight. */
+/* The connection: socket, outbox, requests in flight, and the loop's reading. */
 #include "redis/conn.h"
 
 #include "base/check.h"
@@ -13,24 +13,29 @@
 #include <unistd.h>
 
 enum {
-    CONN_READ_BYTES = 16 * 1024,
-    CONN_CROWD = 16, /* so many requests in flight are many */
-    CONN_CHUNK = 16, /* so many go out together then */
+    CONN_REST_MS = 10, /* a connection that is led now and then is not armed each time in between */
+    CONN_CROWD = 16,   /* so many requests in flight are many */
+    CONN_CHUNK = 16,   /* so many go out together then */
 };
 
 static void conn_flush(void *arg);
 static bool conn_read(struct hli_conn *conn);
+static void conn_read_on(void *arg);
 static void conn_lose_patience(void *arg);
+static void conn_look_at_rest(void *arg);
 
 void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop,
                    const struct hli_conn_events *events, void *arg)
 {
     *conn = (struct hli_conn){.loop = loop, .events = events, .arg = arg};
     conn->flush = (struct hli_task){.run = conn_flush, .arg = conn};
+    conn->read_on = (struct hli_task){.run = conn_read_on, .arg = conn};
     conn->patience = (struct hli_timer){.run = conn_lose_patience, .arg = conn};
+    conn->idle = (struct hli_timer){.run = conn_look_at_rest, .arg = conn};
     atomic_init(&conn->fd, -1);
     pthread_mutex_init(&conn->mutex, NULL);
     hli_outbox_init(&conn->outbox);
+    hli_reader_init(&conn->reader, events->is_plain != NULL);
     TAILQ_INIT(&conn->in_flight);
 }
 
@@ -38,6 +43,7 @@ void hli_conn_deinit(struct hli_conn *conn)
 {
     HLI_CHECK(!conn->is_open && TAILQ_EMPTY(&conn->in_flight));
     hli_outbox_deinit(&conn->outbox);
+    hli_reader_deinit(&conn->reader);
     pthread_mutex_destroy(&conn->mutex);
 }
 
@@ -75,6 +81,7 @@ static bool conn_send(struct hli_conn *conn, struct hli_op *op, enum conn_when w
         return false;
     }
     bool leaves_it = conn_leaves_it(conn, when);
+    hli_reader_expect(&conn->reader, conn->in_flight_count);
     conn->in_flight_count++;
     TAILQ_INSERT_TAIL(&conn->in_flight, op, link);
     hli_outbox_put(&conn->outbox, op->bytes, op->length);
@@ -178,7 +185,7 @@ static void conn_lose_patience(void *arg)
 
     while (due <= hli_now() && conn_read(conn))
         due = conn_overdue_at(conn);
-    if (!conn->parser)
+    if (!conn->readable)
         return; /* what was read closed it */
     if (due > hli_now()) {
         if (due != HLI_NEVER)
@@ -254,51 +261,151 @@ static void conn_dispatch(struct hli_conn *conn, const struct hli_reply *reply)
     }
 }
 
-static void conn_parse(struct hli_conn *conn, const char *bytes, size_t length)
+/* Tells what has been received. False when it is closed: a completion may do that. */
+static bool conn_tell_all(struct hli_conn *conn)
 {
     struct hli_reply *reply = NULL;
-    int rc = hli_parser_feed(conn->parser, bytes, length);
     hl_error err;
+    int rc;
 
-    /* A completion may close the connection, and the parser with it. */
-    while (rc == 0 && (rc = hli_parser_next(conn->parser, &reply)) == 0 && reply) {
+    while ((rc = hli_reader_next(&conn->reader, &reply)) == 0 && reply) {
         conn_dispatch(conn, reply);
         hli_reply_free(reply);
-        if (!conn->parser)
-            return;
+        if (!conn->readable)
+            return false;
     }
-    if (rc < 0) {
-        hli_fail(&err, rc,
-                 rc == HL_ENOMEM ? "out of memory while reading" : "the peer does not speak Redis");
-        hli_conn_close(conn, &err);
-    }
-}
-
-/* True when there was something, and there may be more; false when it is closed, too. */
-static bool conn_read(struct hli_conn *conn)
-{
-    char bytes[CONN_READ_BYTES];
-    hl_error err;
-
-    ssize_t got = recv(conn->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-    if (got > 0) {
-        conn_parse(conn, bytes, (size_t)got);
-        return conn->parser != NULL;
-    }
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
-        return false;
-    if (got == 0)
-        hli_fail(&err, HL_ECONN, "the server closed the connection");
-    else
-        hli_fail(&err, HL_ECONN, "%s", strerrordesc_np(errno));
+    if (rc == 0)
+        return true;
+    hli_fail(&err, rc,
+             rc == HL_ENOMEM ? "out of memory while reading" : "the peer does not speak Redis");
     hli_conn_close(conn, &err);
     return false;
 }
 
+static void conn_close_failed(struct hli_conn *conn)
+{
+    hl_error err;
+
+    if (conn->reader.failure == 0)
+        hli_fail(&err, HL_ECONN, "the server closed the connection");
+    else
+        hli_fail(&err, HL_ECONN, "%s", strerrordesc_np(conn->reader.failure));
+    hli_conn_close(conn, &err);
+}
+
+/* With the role: first what a leader left. True when there was something, and there may be more;
+ * false when it is closed, too. */
+static bool conn_read_more(struct hli_conn *conn)
+{
+    if (!conn_tell_all(conn))
+        return false;
+    switch (hli_reader_receive(&conn->reader)) {
+    case HLI_RECEIVED:
+        return conn_tell_all(conn);
+    case HLI_RECEIVED_FAILURE:
+        conn_close_failed(conn);
+        break;
+    default:
+        break;
+    }
+    return false;
+}
+
+/* The loop has read what there was: from now on who comes first may. */
+static void conn_end_reading(struct hli_conn *conn)
+{
+    pthread_mutex_lock(&conn->mutex);
+    if (conn->is_open) {
+        hli_reader_leave(&conn->reader, HLI_READER_NOBODY);
+        hli_reader_arm(&conn->reader);
+    }
+    pthread_mutex_unlock(&conn->mutex);
+}
+
+/* The loop reads now, whoever led. */
+static bool conn_read(struct hli_conn *conn)
+{
+    pthread_mutex_lock(&conn->mutex);
+    bool is_open = conn->is_open;
+    if (is_open)
+        hli_reader_take(&conn->reader, &conn->mutex);
+    pthread_mutex_unlock(&conn->mutex);
+    if (!is_open)
+        return false;
+    bool has_more = conn_read_more(conn);
+    conn_end_reading(conn);
+    return has_more;
+}
+
+/* A leader has left something to the loop, and the role with it. */
+static void conn_read_on(void *arg)
+{
+    conn_read(arg);
+}
+
 static void conn_on_readable(evutil_socket_t fd, short what, void *arg)
 {
+    struct hli_conn *conn = arg;
+
     (void)fd, (void)what;
-    conn_read(arg);
+    pthread_mutex_lock(&conn->mutex);
+    bool reads = hli_reader_try_take(&conn->reader);
+    pthread_mutex_unlock(&conn->mutex);
+    if (!reads)
+        return;
+    conn_read_more(conn);
+    conn_end_reading(conn);
+}
+
+/* Only the reader takes requests out, so the oldest one stays the oldest meanwhile. */
+bool hli_conn_tell_plain(struct hli_conn *conn, const struct hli_reply *reply)
+{
+    struct hli_answer answer = hli_answer_from(reply);
+
+    pthread_mutex_lock(&conn->mutex);
+    struct hli_op *op = TAILQ_FIRST(&conn->in_flight);
+    bool is_plain = op && op->more_replies == 0 && answer.verdict == HLI_REPLIED &&
+                    conn->events->is_plain(conn, op, &answer);
+    if (is_plain) {
+        TAILQ_REMOVE(&conn->in_flight, op, link);
+        conn->in_flight_count--;
+    }
+    pthread_mutex_unlock(&conn->mutex);
+    if (is_plain)
+        op->done(op, &answer);
+    return is_plain;
+}
+
+/* Armed at once if somebody waits for an answer; if nobody does, a moment later and only if it is
+ * not led again until then. */
+void hli_conn_leave(struct hli_conn *conn, bool to_loop)
+{
+    pthread_mutex_lock(&conn->mutex);
+    hli_reader_leave(&conn->reader, to_loop ? HLI_READER_LOOP : HLI_READER_NOBODY);
+    if (!to_loop && conn->in_flight_count > 0)
+        hli_reader_arm(&conn->reader);
+    bool rests = conn->is_open && !conn->is_resting;
+    conn->is_resting = conn->is_resting || rests;
+    pthread_mutex_unlock(&conn->mutex);
+    if (to_loop)
+        hli_loop_post(conn->loop, &conn->read_on);
+    if (rests)
+        hli_timer_set(conn->loop, &conn->idle, hli_after_ms(hli_now(), CONN_REST_MS));
+}
+
+static void conn_look_at_rest(void *arg)
+{
+    struct hli_conn *conn = arg;
+
+    pthread_mutex_lock(&conn->mutex);
+    bool rests_on = conn->is_open && conn->reader.was_led;
+    conn->reader.was_led = false;
+    conn->is_resting = rests_on;
+    if (conn->is_open && !rests_on && conn->reader.role == HLI_READER_NOBODY)
+        hli_reader_arm(&conn->reader);
+    pthread_mutex_unlock(&conn->mutex);
+    if (rests_on)
+        hli_timer_set(conn->loop, &conn->idle, hli_after_ms(hli_now(), CONN_REST_MS));
 }
 
 static void conn_free_events(struct hli_conn *conn)
@@ -308,29 +415,37 @@ static void conn_free_events(struct hli_conn *conn)
     if (conn->writable)
         event_free(conn->writable);
     conn->readable = conn->writable = NULL;
-    hli_parser_free(conn->parser);
-    conn->parser = NULL;
+}
+
+static bool conn_open_events(struct hli_conn *conn, int fd)
+{
+    struct event_base *base = hli_loop_base(conn->loop);
+    int watched = hli_reader_watched(&conn->reader);
+    conn->readable = event_new(base, watched, EV_READ | EV_PERSIST, conn_on_readable, conn);
+    conn->writable = event_new(base, fd, EV_WRITE, conn_on_writable, conn);
+    return conn->readable && conn->writable && event_add(conn->readable, NULL) == 0;
 }
 
 int hli_conn_open(struct hli_conn *conn, int fd)
 {
-    struct event_base *base = hli_loop_base(conn->loop);
+    int reason;
 
-    conn->parser = hli_parser_new();
-    conn->readable = event_new(base, fd, EV_READ | EV_PERSIST, conn_on_readable, conn);
-    conn->writable = event_new(base, fd, EV_WRITE, conn_on_writable, conn);
-    bool is_ready =
-        conn->parser && conn->readable && conn->writable && event_add(conn->readable, NULL) == 0;
     pthread_mutex_lock(&conn->mutex);
-    conn->is_open = is_ready && hli_outbox_open(&conn->outbox, fd) == 0;
-    bool is_open = conn->is_open;
+    bool is_open = hli_reader_open(&conn->reader, fd) == 0 && conn_open_events(conn, fd) &&
+                   hli_outbox_open(&conn->outbox, fd) == 0;
+    conn->is_open = is_open;
     if (is_open)
         atomic_store(&conn->fd, fd);
+    reason = errno;
+    if (!is_open) {
+        conn_free_events(conn);
+        hli_reader_close(&conn->reader);
+    }
     pthread_mutex_unlock(&conn->mutex);
     if (is_open)
         return 0;
-    conn_free_events(conn);
     close(fd);
+    errno = reason;
     return HL_ENOMEM;
 }
 
@@ -343,7 +458,9 @@ void hli_conn_close(struct hli_conn *conn, const hl_error *err)
     pthread_mutex_lock(&conn->mutex);
     bool was_open = conn->is_open;
     conn->is_open = conn->is_ready = false;
-    conn->is_watched = false;
+    conn->is_watched = conn->is_resting = false;
+    if (was_open)
+        hli_reader_take(&conn->reader, &conn->mutex); /* it may let go of the mutex */
     conn->in_flight_count = conn->oldest_replies = 0;
     while ((op = TAILQ_FIRST(&conn->in_flight))) {
         TAILQ_REMOVE(&conn->in_flight, op, link);
@@ -355,8 +472,10 @@ void hli_conn_close(struct hli_conn *conn, const hl_error *err)
         return;
 
     hli_timer_clear(conn->loop, &conn->patience);
+    hli_timer_clear(conn->loop, &conn->idle);
     conn_free_events(conn);
     pthread_mutex_lock(&conn->mutex);
+    hli_reader_close(&conn->reader);
     hli_outbox_close(&conn->outbox);
     pthread_mutex_unlock(&conn->mutex);
     conn->events->closed(conn, err);
@@ -370,6 +489,7 @@ void hli_conn_abandon(struct hli_conn *conn)
 {
     int fd = atomic_exchange(&conn->fd, -1);
 
+    hli_reader_abandon(&conn->reader);
     if (fd >= 0)
         close(fd);
 }

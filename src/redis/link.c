@@ -20,8 +20,10 @@
 #include "redis/backoff.h"
 #include "redis/dial.h"
 #include "redis/greeting.h"
+#include "redis/lead.h"
 #include "redis/loader.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,8 +44,9 @@ struct hli_link {
     char where[160];
 
     atomic_bool is_up;
-    pthread_mutex_t mutex; /* guards problem */
-    hl_error problem;      /* why it is not up; code 0 when it is */
+    atomic_bool has_answered; /* a request, since it came up; for callers that read answers */
+    pthread_mutex_t mutex;    /* guards problem */
+    hl_error problem;         /* why it is not up; code 0 when it is */
 
     enum link_state state; /* loop thread, as all below */
     bool was_up;
@@ -104,6 +107,19 @@ void hli_link_send(struct hli_link *link, struct hli_op *op)
     op->done(op, &unsent);
 }
 
+void hli_link_promise(struct hli_link *link)
+{
+    hli_reader_promise(&link->conn[LINK_COMMANDS].reader);
+}
+
+void hli_link_lead(struct hli_link *link, struct hli_gate *gate, hli_ns deadline)
+{
+    struct hli_conn *conn = &link->conn[LINK_COMMANDS];
+
+    if (hli_reader_redeem(&conn->reader))
+        hli_conn_lead(conn, gate, deadline);
+}
+
 static struct hli_link *link_of(struct hli_conn *conn)
 {
     return conn->arg;
@@ -137,8 +153,23 @@ static void link_on_answered(struct hli_conn *conn, const struct hli_op *op,
     /* Only now, for a greeting alone is no success, nor the subscription that follows each: who
      * greets and then fails is not to be stormed. */
     if (link->state == LINK_UP && answer->verdict == HLI_REPLIED &&
-        conn == &link->conn[LINK_COMMANDS])
+        conn == &link->conn[LINK_COMMANDS]) {
         hli_backoff_reset(&link->backoff);
+        atomic_store(&link->has_answered, true);
+    }
+}
+
+/* What a caller may tell that has read it: that a lock was taken or released. The first answer of
+ * all is the loop's (above); so is whatever makes somebody subscribe, or doubts the server. */
+static bool link_is_plain(struct hli_conn *conn, const struct hli_op *op,
+                          const struct hli_answer *answer)
+{
+    int64_t status = 0;
+
+    return (op->script == HLI_SCRIPT_LOCK_ACQUIRE || op->script == HLI_SCRIPT_LOCK_RELEASE) &&
+           hli_reply_integer_at(answer->reply, 0, &status) && status == 1 &&
+           hli_script_may_answer((hli_script_id)op->script, answer->reply) &&
+           atomic_load(&link_of(conn)->has_answered);
 }
 
 static void link_on_closed(struct hli_conn *conn, const hl_error *err)
@@ -154,10 +185,13 @@ static void link_on_closed(struct hli_conn *conn, const hl_error *err)
     link_break(link, err);
 }
 
-static const struct hli_conn_events link_conn_events = {
-    .message = link_on_message,
-    .answered = link_on_answered,
-    .closed = link_on_closed,
+static const struct hli_conn_events link_conn_events[LINK_CONNS] = {
+    [LINK_COMMANDS] = {.answered = link_on_answered,
+                       .closed = link_on_closed,
+                       .is_plain = link_is_plain},
+    [LINK_PUBSUB] = {.message = link_on_message,
+                     .answered = link_on_answered,
+                     .closed = link_on_closed},
 };
 
 /* First the reason, in front of it who said it: "127.0.0.1:6379: LOADING Redis is loading the
@@ -213,6 +247,7 @@ static void link_come_up(struct hli_link *link)
     static const hl_error none = HL_ERROR_INIT;
 
     link->state = LINK_UP;
+    atomic_store(&link->has_answered, false);
     hli_loader_reset(&link->loader);
     for (int i = 0; i < LINK_CONNS; i++)
         hli_greeting_deinit(&link->greeting[i]);
@@ -266,7 +301,7 @@ static void link_on_dialled(int fd, const hl_error *err, void *arg)
     if (fd < 0)
         link_break(link, err);
     else if (hli_conn_open(&link->conn[link->ready], fd) < 0)
-        link_fail(link, HL_ENOMEM, "out of memory while connecting");
+        link_fail(link, HL_ENOMEM, strerrordesc_np(errno));
     else if (++link->ready < LINK_CONNS)
         link_dial(link);
     else
@@ -387,11 +422,12 @@ static int link_init_pings(struct hli_link *link)
 static void link_init_conns(struct hli_link *link, atomic_uint_fast64_t *commands)
 {
     for (int i = 0; i < LINK_CONNS; i++) {
-        hli_conn_init(&link->conn[i], link->loop, &link_conn_events, link);
+        hli_conn_init(&link->conn[i], link->loop, &link_conn_events[i], link);
         link->conn[i].request_timeout_ms = link->settings.request_timeout_ms;
         link->conn[i].commands = commands;
         link->conn[i].secret = link->settings.url.password;
     }
+    link->conn[LINK_COMMANDS].polling.ns = link->settings.busy_poll_us * 1000;
 }
 
 int hli_link_new(struct hli_loop *loop, struct hli_link_settings *settings,

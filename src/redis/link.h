@@ -11,6 +11,7 @@
 #ifndef HLI_REDIS_LINK_H
 #define HLI_REDIS_LINK_H
 
+#include "base/thread.h"
 #include "redis/pubsub.h"
 #include "redis/url.h"
 
@@ -44,6 +45,14 @@ void hli_link_free(struct hli_link *link); /* stopped; NULL is fine */
 
 /* Any thread. When the link is not up, done runs at once with HLI_UNSENT. */
 void hli_link_send(struct hli_link *link, struct hli_op *op);
+
+/* This thread will block for what it sends from now on, and comes to lead: until it does, others
+ * leave the answers to it. */
+void hli_link_promise(struct hli_link *link);
+/* Redeems the promise: reads the answers in place of the loop if the request is the only one in
+ * flight, until the gate is opened or poked or the deadline comes. Else, or when it is not to read
+ * any longer, it returns while the gate is shut. */
+void hli_link_lead(struct hli_link *link, struct hli_gate *gate, hli_ns deadline);
 
 /* Any thread: why it is not up. Returns the code; 0 when it is up, or was not tried yet. */
 int hli_link_problem(struct hli_link *link, hl_error *ret_err);

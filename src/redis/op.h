@@ -23,8 +23,9 @@ struct hli_op {
     int script;            /* an hli_script_id, or -1 */
     unsigned more_replies; /* that follow the first one unless that is an error; the last is told */
 
-    /* Runs exactly once for each time it was sent: on the loop thread, or for HLI_UNSENT in the
-     * sender's. */
+    /* Runs exactly once for each time it was sent: on the loop thread; for HLI_UNSENT in the
+     * sender's; and that a lock was taken or released may be told by a caller that leads (lead.h),
+     * in its own. */
     void (*done)(struct hli_op *op, const struct hli_answer *answer);
 };
 

@@ -174,6 +174,7 @@ static int lock_acquire(hl_lock *lock, const hl_acquire_options *options, hl_err
         return rc;
     int cancelability = hli_cancelability_off();
     hli_wait_attach(&acquire.wait, options->cancel);
+    hli_wait_will_block(&acquire.wait);
     hli_acquire_start(&acquire);
     rc = hli_acquire_block(&acquire);
     hli_wait_detach(&acquire.wait);
@@ -229,6 +230,8 @@ static int lock_release(hl_lock *lock, hl_owner *owner, hl_error *err)
         return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
     int cancelability = hli_cancelability_off();
     hli_released_init(&released, lock->name, err);
+    if (!lock->way.is_posted)
+        hli_wait_will_block(&released.wait);
     hli_release_start(lock->name, mine, &lock->way, &released.wait);
     rc = hli_wait_block(&released.wait);
     hli_released_count(&released);

@@ -1,0 +1,258 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* The reader: whose the role is, and what it reads. */
+#include "redis/reader.h"
+
+#include "base/check.h"
+
+#include <hirelock/error.h>
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    READER_BYTES = 16 * 1024,
+    READER_CROWD = 8, /* with so many in flight the loop reads: it has nothing else to do, and finds
+                         several answers at a time */
+};
+
+static const uint32_t reader_armed = EPOLLIN | EPOLLRDHUP;
+/* Edge-triggered: it is told once, and then it is who leads that finds the end. */
+static const uint32_t reader_disarmed = EPOLLRDHUP | EPOLLET;
+
+/* What this thread has promised to lead, and what it does lead. The address tells threads apart. */
+static _Thread_local const struct hli_reader *reader_promised, *reader_led;
+
+void hli_reader_init(struct hli_reader *reader, bool may_be_led)
+{
+    *reader = (struct hli_reader){.may_be_led = may_be_led, .fd = -1};
+    atomic_init(&reader->watched, -1);
+    hli_buzzer_init(&reader->bell);
+    pthread_cond_init(&reader->left, NULL);
+}
+
+void hli_reader_deinit(struct hli_reader *reader)
+{
+    HLI_CHECK(!reader->is_open && !reader->stray);
+    pthread_cond_destroy(&reader->left);
+}
+
+static int reader_open_watched(struct hli_reader *reader)
+{
+    struct epoll_event event = {.events = reader_armed};
+
+    if (!reader->may_be_led)
+        return 0;
+    if (hli_buzzer_open(&reader->bell) < 0)
+        return HL_ENOMEM;
+    atomic_store(&reader->watched, epoll_create1(EPOLL_CLOEXEC));
+    if (reader->watched < 0 || epoll_ctl(reader->watched, EPOLL_CTL_ADD, reader->fd, &event) < 0)
+        return HL_ENOMEM;
+    return 0;
+}
+
+static void reader_forget(struct hli_reader *reader)
+{
+    int watched = atomic_exchange(&reader->watched, -1);
+
+    if (watched >= 0)
+        close(watched);
+    if (!reader->stray)
+        hli_buzzer_close(&reader->bell);
+    hli_parser_free(reader->parser);
+    hli_reply_free(reader->untold);
+    reader->parser = NULL;
+    reader->untold = NULL;
+    reader->parse_error = reader->failure = 0;
+    reader->has_failed = false;
+}
+
+int hli_reader_open(struct hli_reader *reader, int fd)
+{
+    reader->fd = fd;
+    reader->parser = hli_parser_new();
+    if (!reader->parser || reader_open_watched(reader) < 0) {
+        int reason = errno;
+        reader_forget(reader);
+        errno = reason;
+        return HL_ENOMEM;
+    }
+    reader->is_open = reader->is_armed = true;
+    reader->role = HLI_READER_NOBODY;
+    return 0;
+}
+
+void hli_reader_close(struct hli_reader *reader)
+{
+    reader_forget(reader);
+    reader->is_open = reader->is_armed = false;
+    reader->role = HLI_READER_NOBODY;
+    reader->leader = NULL;
+    reader->fd = -1;
+}
+
+int hli_reader_watched(const struct hli_reader *reader)
+{
+    return reader->may_be_led ? atomic_load(&reader->watched) : reader->fd;
+}
+
+void hli_reader_abandon(struct hli_reader *reader)
+{
+    int watched = atomic_exchange(&reader->watched, -1);
+
+    if (watched >= 0)
+        close(watched);
+    reader->fd = -1; /* the child may be a signal handler's, of a thread that leads */
+    hli_buzzer_abandon(&reader->bell);
+}
+
+void hli_reader_promise(const struct hli_reader *reader)
+{
+    reader_promised = reader;
+}
+
+bool hli_reader_redeem(const struct hli_reader *reader)
+{
+    bool leads = reader_led == reader;
+
+    reader_promised = reader_led = NULL;
+    return leads;
+}
+
+/* EPOLL_CTL_MOD of what is there needs no memory and does not fail. */
+static void reader_set(struct hli_reader *reader, bool is_armed)
+{
+    struct epoll_event event = {.events = is_armed ? reader_armed : reader_disarmed};
+
+    if (reader->is_armed == is_armed || !reader->may_be_led)
+        return;
+    reader->is_armed = is_armed;
+    epoll_ctl(reader->watched, EPOLL_CTL_MOD, reader->fd, &event);
+}
+
+void hli_reader_arm(struct hli_reader *reader)
+{
+    reader_set(reader, true);
+}
+
+static void reader_begin_to_be_led(struct hli_reader *reader, bool is_alone)
+{
+    reader->role = HLI_READER_LED;
+    reader->leader = &reader_led;
+    reader_led = reader;
+    reader->was_led = true;
+    atomic_store_explicit(&reader->is_recalled, false, memory_order_relaxed);
+    atomic_store_explicit(&reader->has_company, !is_alone, memory_order_relaxed);
+    reader_set(reader, false);
+}
+
+void hli_reader_expect(struct hli_reader *reader, unsigned in_flight)
+{
+    if (!reader->may_be_led)
+        return;
+    if (reader->role == HLI_READER_NOBODY && in_flight < READER_CROWD && !reader->stray &&
+        reader_promised == reader)
+        reader_begin_to_be_led(reader, in_flight == 0);
+    else if (reader->role == HLI_READER_NOBODY)
+        hli_reader_arm(reader);
+    else if (reader->leader && reader->leader != &reader_led)
+        atomic_store_explicit(&reader->has_company, true, memory_order_relaxed);
+}
+
+static void reader_give_to_loop(struct hli_reader *reader)
+{
+    if (reader->role == HLI_READER_LED) {
+        reader->stray = reader->leader;
+        hli_buzzer_buzz(&reader->bell);
+    }
+    reader->role = HLI_READER_LOOP;
+    reader->leader = NULL;
+}
+
+void hli_reader_take(struct hli_reader *reader, pthread_mutex_t *mutex)
+{
+    while (reader->role == HLI_READER_BUSY) {
+        atomic_store_explicit(&reader->is_recalled, true, memory_order_relaxed);
+        pthread_cond_wait(&reader->left, mutex);
+    }
+    reader_give_to_loop(reader);
+}
+
+/* The loop may have been woken before the socket was disarmed. If it was by a hang-up, that is
+ * taken note of, or epoll would say so again and again until the leader finds it. */
+bool hli_reader_try_take(struct hli_reader *reader)
+{
+    struct epoll_event event;
+
+    if (reader->role == HLI_READER_LED || reader->role == HLI_READER_BUSY) {
+        epoll_wait(reader->watched, &event, 1, 0);
+        return false;
+    }
+    reader_give_to_loop(reader);
+    return true;
+}
+
+bool hli_reader_resume(struct hli_reader *reader)
+{
+    if (reader->leader == &reader_led) {
+        reader->role = HLI_READER_BUSY;
+        return true;
+    }
+    if (reader->stray == &reader_led) {
+        reader->stray = NULL;
+        if (!reader->is_open)
+            hli_buzzer_close(&reader->bell);
+    }
+    return false;
+}
+
+void hli_reader_pause(struct hli_reader *reader)
+{
+    reader->role = HLI_READER_LED;
+}
+
+void hli_reader_leave(struct hli_reader *reader, enum hli_reader_role role)
+{
+    if (reader->role == HLI_READER_BUSY)
+        pthread_cond_signal(&reader->left);
+    reader->role = role;
+    reader->leader = NULL;
+}
+
+enum hli_received hli_reader_receive(struct hli_reader *reader)
+{
+    char bytes[READER_BYTES];
+
+    if (reader->has_failed)
+        return HLI_RECEIVED_FAILURE;
+    ssize_t got = recv(reader->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+    if (got > 0) {
+        reader->parse_error = hli_parser_feed(reader->parser, bytes, (size_t)got);
+        return HLI_RECEIVED;
+    }
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return HLI_RECEIVED_NOTHING;
+    reader->has_failed = true;
+    reader->failure = got < 0 ? errno : 0;
+    return HLI_RECEIVED_FAILURE;
+}
+
+int hli_reader_next(struct hli_reader *reader, struct hli_reply **ret_reply)
+{
+    *ret_reply = reader->untold;
+    reader->untold = NULL;
+    if (*ret_reply)
+        return 0;
+    if (reader->parse_error == 0)
+        reader->parse_error = hli_parser_next(reader->parser, ret_reply);
+    return reader->parse_error;
+}
+
+void hli_reader_put_back(struct hli_reader *reader, struct hli_reply *reply)
+{
+    HLI_CHECK(!reader->untold);
+    reader->untold = reply;
+}
