@@ -43,6 +43,7 @@
 #ifndef END
 #define END 4
 #endif
+#define WAITS(p) ((p) == 0 -> WAITS0 : WAITS1)
 #define PIPE 3 /* commands, and answers, that a link holds */
 
 mtype = { acquire, release, renew };
@@ -372,7 +373,8 @@ inline take_answer()
 
 /* It was written after a certain request was sent, the first of this field or the last that was
  * answered busy, and for the time of a claim. One from before that answer is void: the field had
- * the lock, and lost it again. On a new link there is no such request until the next busy answer. */
+ * the lock, and lost it again. On a new link no request anchors it until the next busy
+ * answer. */
 inline judge_grant() /* C: grant_valid_until */
 {
 #ifdef NO_AGE_RULE
@@ -458,12 +460,17 @@ proctype client(byte p)
 
 end:
     do
-    :: atomic { state[p] == none && tenure[p] < (p == 0 -> WAITS0 : WAITS1) && nfull(command[p]) -> begin_wait() } /* C: hli_acquire_start */
-    :: atomic { state[p] == waits && !asking && nfull(command[p]) -> ask() }  /* C: hli_wake_on_timer, hli_wake_on_message */
-    :: atomic { state[p] == waits && nfull(command[p]) -> leave() }           /* C: acquire_look */
-    :: atomic { valid[p] != 0 && !renewed && nfull(command[p]) ->             /* C: renewal_send */
+    /* C: hli_acquire_start */
+    :: atomic { state[p] == none && tenure[p] < WAITS(p) && nfull(command[p]) -> begin_wait() }
+    /* C: hli_wake_on_timer, hli_wake_on_message */
+    :: atomic { state[p] == waits && !asking && nfull(command[p]) -> ask() }
+    /* C: acquire_look */
+    :: atomic { state[p] == waits && nfull(command[p]) -> leave() }
+    /* C: renewal_send */
+    :: atomic { valid[p] != 0 && !renewed && nfull(command[p]) ->
         renewed = true; command[p]!renew, tenure[p], now }
-    :: atomic { state[p] == holds && nfull(command[p]) -> end_hold() }        /* C: hli_release_start */
+    /* C: hli_release_start */
+    :: atomic { state[p] == holds && nfull(command[p]) -> end_hold() }
     :: atomic { state[p] == holds && valid[p] == 0 && HAS_FIELD_TO_SPARE -> leave_lost() }
     :: atomic { (later[p] & BIT(1)) && nfull(command[p]) -> release_what_is_lost(1) }
     :: atomic { (later[p] & BIT(2)) && nfull(command[p]) -> release_what_is_lost(2) }

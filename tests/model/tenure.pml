@@ -36,8 +36,10 @@ mtype = { held, idle, lost, gone };
 byte now;
 byte holder = 1, ends = LEASE; /* in Redis; field 0: no key */
 
-chan command = [PIPE] of { mtype, byte, byte, byte };       /* command, field, new field, when sent */
-chan answer = [PIPE] of { mtype, mtype, byte, byte };       /* command, verdict, field, when sent */
+/* command, field, new field, when sent */
+chan command = [PIPE] of { mtype, byte, byte, byte };
+/* command, verdict, field, when sent */
+chan answer = [PIPE] of { mtype, mtype, byte, byte };
 chan late = [2] of { mtype, byte, byte };
 byte bounces = BOUNCES, drops = DROPS;
 
@@ -56,8 +58,10 @@ hidden byte f, g, sent;
 inline run_script()
 {
     if
-    :: op == renew && STANDS(f) -> ends = LATER(ends, now + LEASE); verdict = yes /* Lua: lock_renew.lua, lock_keep.lua */
-    :: op == release && STANDS(f) -> holder = 0; ends = 0; verdict = yes          /* Lua: lock_release.lua */
+    /* Lua: lock_renew.lua, lock_keep.lua */
+    :: op == renew && STANDS(f) -> ends = LATER(ends, now + LEASE); verdict = yes
+    /* Lua: lock_release.lua */
+    :: op == release && STANDS(f) -> holder = 0; ends = 0; verdict = yes
 #ifdef TRANSFER
     :: op == transfer && (STANDS(f) || STANDS(g)) ->
         holder = g; ends = LATER(ends, now + LEASE); verdict = yes
@@ -137,8 +141,8 @@ inline say_farewell() /* C: hli_release_quietly, release_begin_dying */
 inline lose() /* C: hli_loss_declare, hli_loss_of_key */
 {
     false_loss = false_loss || (holder != 0 && holder != STRANGER && now < valid);
-    was_lost = (state == held);
-    valid = 0
+    was_lost = (state == held); /* never, unless broken */
+    valid = 0                   /* never, unless broken */
 }
 
 /* Not even a good answer brings back what is over by the clock. */
@@ -158,10 +162,14 @@ inline take_answer()
 {
     answer?op, verdict, f, sent;
     if
-    :: verdict == bounced && op == renew && valid != 0 && f == field -> post(renew, f, 0) /* C: renewal_bounced */
-    :: verdict == bounced && op == release -> post(release, f, 0)                         /* C: release_take_answer */
+    /* C: renewal_bounced */
+    :: verdict == bounced && op == renew && valid != 0 && f == field -> post(renew, f, 0)
+    /* C: release_take_answer */
+    :: verdict == bounced && op == release -> post(release, f, 0)
 #ifdef TRANSFER
-    :: verdict == bounced && op == transfer -> unanswered?f, g; unanswered!f, g; post(transfer, f, g)
+    :: verdict == bounced && op == transfer ->
+        unanswered?f, g; unanswered!f, g;
+        post(transfer, f, g)
     :: verdict != bounced && op == transfer ->
         unanswered?_, _;
         if
@@ -217,13 +225,19 @@ active proctype process()
 {
 end:
     do
-    :: atomic { IS_KEPT && state == held && passes < PASSES && ROOM -> change_inside() }        /* C: hli_keep_pass */
-    :: atomic { IS_KEPT && state == held -> state = idle }                                      /* C: hli_keep_linger, hli_keep_leave */
-    :: atomic { valid != 0 && state == idle && passes < PASSES && ROOM ->                       /* C: hli_keep_resume, hli_keep_take_up */
+    /* C: hli_keep_pass */
+    :: atomic { IS_KEPT && state == held && passes < PASSES && ROOM -> change_inside() }
+    /* C: hli_keep_linger, hli_keep_leave */
+    :: atomic { IS_KEPT && state == held -> state = idle }
+    /* C: hli_keep_resume, hli_keep_take_up */
+    :: atomic { valid != 0 && state == idle && passes < PASSES && ROOM ->
         state = held; change_inside() }
-    :: atomic { IS_KEPT && ROOM && !renewing -> renewing = true; post(renew, field, 0) }        /* C: renewal_send, keep_refresh */
-    :: atomic { IS_KEPT && ROOM -> say_farewell() }             /* C: release_hold, keep_is_wanted, grant_is_wanted */
-    :: atomic { valid == 0 && !asked_to_release && ROOM -> say_farewell() }                     /* C: release_lost */
+    /* C: renewal_send, keep_refresh */
+    :: atomic { IS_KEPT && ROOM && !renewing -> renewing = true; post(renew, field, 0) }
+    /* C: release_hold, keep_is_wanted, grant_is_wanted */
+    :: atomic { IS_KEPT && ROOM -> say_farewell() }
+    /* C: release_lost */
+    :: atomic { valid == 0 && !asked_to_release && ROOM -> say_farewell() }
     :: atomic { nempty(answer) && nfull(command) -> take_answer() }
     :: atomic { drops > 0 && (nempty(command) || nempty(answer)) -> cut(); link_again() }
     od

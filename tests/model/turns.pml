@@ -49,7 +49,7 @@ bool is_courteous = true;
 bool is_granted_alone; /* nobody else waited when it was granted; the grant says so */
 
 hidden mtype next;
-hidden byte others;
+hidden byte others, is_new;
 
 /* ---- the server ---- */
 
@@ -89,7 +89,10 @@ inline publish_courtesy()
 #ifndef NO_STANDING_BACK
     if
     :: crowd_stands_back = true; single_stands_back = true
-    :: losses > 0 -> losses--; crowd_stands_back = (holder == crowd); single_stands_back = (holder == single)
+    :: losses > 0 -> /* but whoever releases knows */
+        losses--;
+        crowd_stands_back = (holder == crowd);
+        single_stands_back = (holder == single)
     fi
 #endif
 }
@@ -122,13 +125,12 @@ inline script_release(who) /* Lua: lock_release.lua */
     others = redisson_waits && is_courteous;
 #endif
     if
-    :: others -> publish_courtesy(); free_key() /* C: hli_contest_stand_back */
-    :: !others ->
-        pick_next(who);
-        if
-        :: next == nobody -> free_key()
-        :: next != nobody -> holder = next; is_granted_alone = (len(queue) == 0 && !redisson_waits)
-        fi
+    :: others -> publish_courtesy(); next = nobody /* C: hli_contest_stand_back */
+    :: !others -> pick_next(who)
+    fi;
+    if
+    :: next == nobody -> free_key()
+    :: next != nobody -> holder = next; is_granted_alone = (len(queue) == 0 && !redisson_waits)
     fi
 }
 
@@ -198,7 +200,8 @@ inline crowd_ends_hold()
 active proctype threads_of_crowd()
 {
     do
-    :: atomic { !has_tenure && !STANDS_BACK(crowd_stands_back) -> crowd_stands_back = false; crowd_asks() }
+    :: atomic { !has_tenure && !STANDS_BACK(crowd_stands_back) ->
+        crowd_stands_back = false; crowd_asks() }
     :: atomic { has_tenure -> crowd_ends_hold() }
     od
 }
@@ -236,18 +239,20 @@ inline say_want()
     single_has_said = true
 }
 
+/* Who comes new behind others says nothing: that somebody waits is known. Lua: lock_acquire.lua */
 inline single_is_busy() /* C: hli_busy_answered */
 {
+    is_new = !(queue??[single]);
     enqueue(single);
-#ifdef WANT_ONCE
     if
-    :: !single_has_said -> say_want()
-    :: else -> skip
-    fi
+    :: is_new && len(queue) > 1 -> skip
+#ifdef WANT_ONCE
+    :: !(is_new && len(queue) > 1) && !single_has_said -> say_want()
+    :: !(is_new && len(queue) > 1) && single_has_said -> skip
 #else
-    say_want();
-    single_has_said = false
+    :: !(is_new && len(queue) > 1) -> say_want(); single_has_said = false
 #endif
+    fi
 }
 
 inline single_asks() /* C: hli_ask_go, hli_wake_on_timer */
@@ -264,7 +269,8 @@ active proctype other_of_ours()
 {
     do
     :: atomic { !single_waits && holder != single -> single_waits = true; single_has_said = false }
-    :: atomic { single_waits && !STANDS_BACK(single_stands_back) -> single_stands_back = false; single_asks() }
+    :: atomic { single_waits && !STANDS_BACK(single_stands_back) ->
+        single_stands_back = false; single_asks() }
     :: atomic { !single_waits && holder == single -> script_release(single) }
     od
 }
@@ -282,7 +288,8 @@ active proctype client_of_redisson()
     :: atomic { redisson_waits && redisson_is_awake && holder == nobody ->
         holder = redisson; redisson_waits = false; redisson_is_awake = false
     }
-    :: atomic { redisson_waits && redisson_is_awake && holder != nobody -> redisson_is_awake = false }
+    :: atomic { redisson_waits && redisson_is_awake && holder != nobody ->
+        redisson_is_awake = false }
     :: atomic { holder == redisson -> free_key() }
     od
 }
