@@ -1,0 +1,135 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Processes that die, stop, fork, close and lose threads, while they and others hand one lock on:
+ * by grants, passes and lingering tenures, with posted releases among them. */
+
+#include "support/crowd.h"
+#include "support/redis_probe.h"
+#include "support/test.h"
+
+/* On a busy machine a thread gets its turn a little later. */
+enum { THREADS = 3, SLACK_MS = 1500 };
+
+static struct redis_server *server;
+static struct crowd *crowd;
+
+static void start(void)
+{
+    server = redis_server_start(NULL);
+    crowd = crowd_start(THREADS, 0);
+    crowd_begin(crowd, server);
+}
+
+static void stop(void)
+{
+    redis_server_stop(server);
+}
+
+/* The lease ends by itself, and nobody tells. */
+Test(contended_processes, a_killed_holder_costs_the_rest_of_its_lease, .init = start, .fini = stop)
+{
+    int victim = crowd_stop_holder(crowd);
+    crowd_kill(crowd, victim);
+    crowd_expect_served(crowd, CROWD_LEASE_MS + CROWD_POLL_MS + SLACK_MS);
+    crowd_end(crowd, false);
+}
+
+/* It looks as if it listened, for its socket stands; so it is granted, once. */
+Test(contended_processes, a_killed_one_that_was_granted_costs_a_claim, .init = start, .fini = stop)
+{
+    int victim = crowd_stop_queued(crowd);
+    crowd_wait_granted(crowd, victim);
+    crowd_kill(crowd, victim);
+    crowd_expect_served(crowd, CROWD_CLAIM_MS + CROWD_POLL_MS + SLACK_MS);
+    crowd_end(crowd, false);
+}
+
+Test(contended_processes, a_killed_one_in_the_queue_costs_nothing, .init = start, .fini = stop)
+{
+    int victim = crowd_stop_queued(crowd);
+    crowd_kill(crowd, victim);
+    crowd_expect_served(crowd, CROWD_CLAIM_MS + CROWD_POLL_MS + SLACK_MS);
+    crowd_end(crowd, false);
+}
+
+/* The last one is alone with what they have left. */
+Test(contended_processes, a_survivor_of_two_that_stopped_in_the_queue_waits_once, .init = start,
+     .fini = stop)
+{
+    int first = crowd_stop_queued(crowd), second = crowd_stop_queued(crowd);
+    crowd_expect_served(crowd, CROWD_LEASE_MS + CROWD_CLAIM_MS + CROWD_POLL_MS + SLACK_MS);
+    crowd_continue(crowd, first);
+    crowd_continue(crowd, second);
+    crowd_expect_served(crowd, CROWD_CLAIM_MS + CROWD_POLL_MS + SLACK_MS);
+    crowd_end(crowd, true);
+}
+
+static void sleep_ms(int64_t ms)
+{
+    struct deadline deadline = deadline_in(ms);
+    while (!deadline_is_over(deadline))
+        deadline_nap();
+}
+
+/* Whoever of them was inside believes no more when it runs again. */
+Test(contended_processes, a_holder_stopped_past_its_lease_is_followed_and_knows_it, .init = start,
+     .fini = stop)
+{
+    for (int round = 0; round < 2; round++) {
+        int victim = crowd_stop_holder(crowd);
+        crowd_expect_served(crowd, CROWD_LEASE_MS + CROWD_POLL_MS + SLACK_MS);
+        sleep_ms(CROWD_LEASE_MS / 2);
+        crowd_continue(crowd, victim);
+        crowd_expect_served(crowd, CROWD_LEASE_MS + CROWD_POLL_MS + SLACK_MS);
+    }
+    crowd_end(crowd, true);
+}
+
+Test(contended_processes, one_stopped_with_a_grant_on_its_way_does_not_take_it_up_late,
+     .init = start, .fini = stop)
+{
+    for (int round = 0; round < 3; round++) {
+        int victim = crowd_stop_queued(crowd);
+        crowd_wait_granted(crowd, victim);
+        if (round > 0) /* its claim is over */
+            crowd_expect_served(crowd, CROWD_CLAIM_MS + CROWD_POLL_MS + SLACK_MS);
+        crowd_continue(crowd, victim);
+        crowd_expect_served(crowd, CROWD_CLAIM_MS + CROWD_POLL_MS + SLACK_MS);
+    }
+    crowd_end(crowd, true);
+}
+
+/* The key is left to its lease, however many of its own process wait. */
+Test(contended_processes, a_thread_that_ends_inside_costs_a_lease, .init = start, .fini = stop)
+{
+    for (int i = 0; i < CROWD_PROCESSES; i++) {
+        crowd_order(crowd, i, CROWD_LEAVES);
+        crowd_expect_served(crowd, CROWD_LEASE_MS + CROWD_POLL_MS + SLACK_MS);
+    }
+    crowd_end(crowd, false);
+}
+
+Test(contended_processes, a_close_ends_all_waits_and_frees_what_lingers, .init = start,
+     .fini = stop)
+{
+    for (int i = 0; i < CROWD_PROCESSES - 1; i++) {
+        crowd_order(crowd, i, CROWD_CLOSES);
+        crowd_expect_served(crowd, CROWD_LEASE_MS + CROWD_POLL_MS + SLACK_MS);
+    }
+    crowd_end(crowd, false);
+}
+
+/* A child that lives on has none of its parent's sockets, and so nothing is granted to it. */
+Test(contended_processes, a_fork_changes_nothing_and_its_child_holds_no_place, .init = start,
+     .fini = stop)
+{
+    for (int i = 0; i < CROWD_PROCESSES; i++)
+        crowd_order(crowd, i, CROWD_FORKS);
+    crowd_expect_served(crowd, CROWD_POLL_MS + SLACK_MS);
+    int victim = crowd_stop_holder(crowd);
+    crowd_kill(crowd, victim);
+    crowd_expect_served(crowd, CROWD_LEASE_MS + CROWD_POLL_MS + SLACK_MS);
+    check(redis_wait_clients(server, REDIS_PUBSUB, CROWD_PROCESSES - 1, 5000));
+    crowd_end(crowd, false);
+}
