@@ -101,11 +101,12 @@ static void busy_sleep(struct hli_turn *turn, const struct hli_tenure *tenure,
     struct hli_contest *contest = turn->name->contest;
     hli_ns sent_at = tenure->ask.sent_at;
     /* Or it was sent for tries only, and does not stand in the queue. */
-    bool may_have_missed = contest->heard_at >= sent_at ||
-                           contest->channel.confirmed_at > sent_at || !tenure->is_queued;
+    bool may_have_missed =
+        contest->heard_at >= sent_at || contest->confirmed_at > sent_at || !tenure->is_queued;
     bool was_misled = busy_was_misled(contest, before);
 
-    turn->wants_channel = true;
+    turn->wants_channel = !contest->is_listening;
+    contest->is_listening = true;
     hli_turn_timer(turn, hli_earlier(hli_busy_poll_at(turn), busy_expiry_at(turn)));
     if (was_misled)
         contest->quiet_until = hli_after_ms(turn->now, BUSY_QUIET_MS);

@@ -31,7 +31,7 @@ static void contest_on_channel_gone(struct hli_channel *channel)
     hli_name_unref(contest->name);
 }
 
-void hli_contest_listen(struct hli_contest *contest)
+static void contest_listen_now(struct hli_contest *contest)
 {
     struct hli_name *name = contest->name;
 
@@ -39,8 +39,42 @@ void hli_contest_listen(struct hli_contest *contest)
         contest->has_channel_ref = true;
         hli_name_ref(name); /* the channel's, dropped in contest_on_channel_gone */
     }
-    if (hli_channel_want(hli_link_pubsub(name->client->link), &contest->channel) < 0)
-        contest_on_channel_gone(&contest->channel); /* no memory: this wait polls */
+    if (hli_channel_want(hli_link_pubsub(name->client->link), &contest->channel) == 0)
+        return;
+    pthread_mutex_lock(&name->mutex);
+    contest->is_listening = false; /* no memory: this wait polls, and the next busy answer tries */
+    pthread_mutex_unlock(&name->mutex);
+    contest_on_channel_gone(&contest->channel);
+}
+
+static void contest_listen_posted(void *arg)
+{
+    struct hli_contest *contest = arg;
+    struct hli_name *name = contest->name;
+
+    pthread_mutex_lock(&name->mutex);
+    contest->is_listen_posted = false;
+    pthread_mutex_unlock(&name->mutex);
+    contest_listen_now(contest);
+    hli_name_unref(name); /* the task's */
+}
+
+void hli_contest_listen(struct hli_contest *contest)
+{
+    struct hli_name *name = contest->name;
+
+    if (hli_loop_is_current(name->client->loop)) {
+        contest_listen_now(contest);
+        return;
+    }
+    pthread_mutex_lock(&name->mutex);
+    bool is_posted = contest->is_listen_posted;
+    contest->is_listen_posted = true;
+    pthread_mutex_unlock(&name->mutex);
+    if (is_posted)
+        return;
+    hli_name_ref(name); /* the task's, dropped in contest_listen_posted */
+    hli_loop_post(name->client->loop, &contest->listen);
 }
 
 void hli_contest_stop_listening(struct hli_contest *contest)
@@ -79,6 +113,7 @@ static struct hli_contest *contest_new(struct hli_name *name)
     contest->channel.confirmed = contest_on_confirmed;
     contest->channel.message = contest_on_message;
     contest->channel.gone = contest_on_channel_gone;
+    contest->listen = (struct hli_task){.run = contest_listen_posted, .arg = contest};
     contest->timer = (struct hli_timer){
         .run = contest_on_timer, .orphaned = contest_on_timer_orphaned, .arg = contest};
     return contest;

@@ -29,9 +29,12 @@ struct hli_contest {
     struct hli_busy busy; /* name mutex, as the next group */
     hli_ns heard_at; /* the last message; one that comes while a request is in flight may be about
                         what it missed */
-    hli_ns quiet_until; /* messages that told nothing new are listened to again from then on */
-    unsigned misled;    /* such messages in a row */
-    hli_ns idle_since;  /* no waiters; the subscription lingers for a while */
+    hli_ns quiet_until;  /* messages that told nothing new are listened to again from then on */
+    unsigned misled;     /* such messages in a row */
+    hli_ns confirmed_at; /* when the subscription was; what was sent later is ordered behind it */
+    bool is_listening;   /* it is wanted, or about to be */
+    bool is_listen_posted;
+    hli_ns idle_since;        /* no waiters; the subscription lingers for a while */
     hli_ns stands_back_until; /* it is Redisson's turn: not asked before */
     hli_ns courteous_at;      /* when it last had one, as far as we know */
     bool has_strangers;       /* the last word was that some of Redisson's listen */
@@ -41,6 +44,7 @@ struct hli_contest {
 
     struct hli_channel channel; /* loop thread */
     bool has_channel_ref;       /* loop thread */
+    struct hli_task listen;
     struct hli_timer timer;
 
     char bytes[]; /* the names of both channels */
@@ -50,9 +54,10 @@ struct hli_contest {
 struct hli_contest *hli_contest_of(struct hli_name *name);
 void hli_contest_free(struct hli_contest *contest); /* with its name; NULL is fine */
 
-/* Subscribes, from now until hli_contest_stop_listening(). Loop thread. */
+/* Subscribes, from now until hli_contest_stop_listening(). Any thread, which has a reference on the
+ * name; the loop does it. */
 void hli_contest_listen(struct hli_contest *contest);
-void hli_contest_stop_listening(struct hli_contest *contest);
+void hli_contest_stop_listening(struct hli_contest *contest); /* loop thread */
 
 /* It is Redisson's turn for a moment. Name mutex. */
 void hli_contest_stand_back(struct hli_contest *contest, hli_ns now);

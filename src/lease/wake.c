@@ -51,6 +51,7 @@ void hli_wake_on_confirmed(struct hli_name *name)
     struct hli_turn turn;
 
     hli_turn_begin(&turn, name);
+    name->contest->confirmed_at = turn.now;
     if (hli_tenure_is_contending(name->current))
         hli_ask_go(&turn);
     hli_turn_end(&turn);
@@ -83,6 +84,8 @@ void hli_wake_on_timer(struct hli_name *name)
         hli_deepen_go(&turn, name->current);
     wake_unless_quiet(&turn);
     bool drops = wake_stops_listening(&turn);
+    if (drops)
+        name->contest->is_listening = false;
     hli_turn_end(&turn);
     if (drops)
         hli_contest_stop_listening(name->contest);

@@ -27,13 +27,10 @@ static void channel_done(struct hli_op *op, const struct hli_answer *answer)
     struct hli_channel *channel = HLI_OF(op, struct hli_channel, op);
     bool joined = channel->state == HLI_CHANNEL_JOINING;
 
-    if (answer->verdict == HLI_UNKNOWN || answer->verdict == HLI_UNSENT || !joined) {
+    if (answer->verdict == HLI_UNKNOWN || answer->verdict == HLI_UNSENT || !joined)
         channel->state = HLI_CHANNEL_OFF;
-        channel->confirmed_at = 0;
-    } else {
+    else
         channel->state = HLI_CHANNEL_ON;
-        channel->confirmed_at = hli_now();
-    }
     if (joined && channel->state == HLI_CHANNEL_ON && channel->is_wanted)
         channel->confirmed(channel);
     channel_move(channel);
@@ -141,10 +138,8 @@ static void pubsub_find_stale(struct hli_map_node *node, void *arg)
     struct hli_channel *channel = pubsub_name_of(node)->channel;
     struct pubsub_search *search = arg;
 
-    if (channel->state == HLI_CHANNEL_ON) {
+    if (channel->state == HLI_CHANNEL_ON)
         channel->state = HLI_CHANNEL_OFF;
-        channel->confirmed_at = 0;
-    }
     if (channel->state == HLI_CHANNEL_OFF && !channel->is_wanted)
         search->found = channel;
 }

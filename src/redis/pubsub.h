@@ -33,8 +33,6 @@ struct hli_channel {
     struct hli_op op;                     /* SUBSCRIBE or UNSUBSCRIBE */
     enum { HLI_CHANNEL_OFF, HLI_CHANNEL_JOINING, HLI_CHANNEL_ON, HLI_CHANNEL_LEAVING } state;
     bool is_wanted;
-    hli_ns confirmed_at; /* what was sent later is ordered behind the subscription; 0 while not
-                            subscribed */
 
     void (*confirmed)(struct hli_channel *channel);
     void (*message)(struct hli_channel *channel, const struct hli_message *message);
