@@ -15,54 +15,6 @@
 
 static struct recorder told = RECORDER_INIT, told_too = RECORDER_INIT;
 
-static hl_client *holder;
-static struct two_links waiter;
-static hl_lock *held, *lock;
-static hl_owner *owner, *next_owner;
-
-/* One client holds; another, whose links are apart, is to wait. */
-static void begin(int64_t holders_poll_ms, int64_t poll_ms)
-{
-    holder = open_client(CLIENT(.poll_ms = holders_poll_ms));
-    held = new_lock(holder, "stock");
-    two_links_open(&waiter, CLIENT(.poll_ms = poll_ms, .backoff_min_ms = 1));
-    lock = new_lock(waiter.client, "stock");
-    owner = new_owner(waiter.client);
-    next_owner = new_owner(waiter.client);
-    expect_ok(hl_lock_acquire(lock, NULL)); /* from now on the server knows the scripts */
-    expect_ok(hl_lock_release(lock, NULL));
-    expect_ok(hl_lock_acquire(held, NULL));
-}
-
-static void end(void)
-{
-    two_links_close(&waiter);
-}
-
-static void wait_async(hl_owner *whose, struct recorder *recorder,
-                       const hl_acquire_options *options)
-{
-    hl_acquire_options asked = *options;
-    asked.owner = whose;
-    asked.wait_ms = HL_WAIT_FOREVER;
-    expect_ok(hl_lock_acquire_async(lock, &asked, record_done, recorder));
-}
-
-/* In the queue, subscribed, and told twice that it is busy: nothing is in flight any more. */
-static void expect_queued(void)
-{
-    check(redis_wait_int(server, 1, 10000, "ZCARD hirelock_queue:{stock}"));
-    check(redis_wait_subscribers(server, "redisson_lock__channel:{stock}", 1, 10000));
-}
-
-static void expect_settled(void)
-{
-    int64_t calls = redis_evalsha_calls(server);
-    expect_queued();
-    expect_calls(calls); /* the first request may have been run before */
-    expect_ok(hl_client_ping(waiter.client, -1, NULL));
-}
-
 static bool is_over(void *arg)
 {
     return redis_int(server, "PTTL %s", arg) < 0;
@@ -74,7 +26,7 @@ static bool is_over(void *arg)
 static void begin_with_a_late_grant(void)
 {
     hl_cancel *cancel = new_cancel();
-    begin(1000, 10000);
+    contest_begin(1000, 10000);
     wait_async(owner, &told, ACQUIRE(.cancel = cancel));
     expect_settled();
     proxy_hold(waiter.proxy, waiter.messages, PROXY_DOWN);
@@ -103,15 +55,14 @@ static void expect_not_entered(void)
     check(hl_lock_is_held(lock, owner));
     expect_ok(hl_lock_release_as(lock, owner, NULL));
     expect_free(lock);
-    end();
+    contest_end();
 }
 
 Law(f1_a_grant_of_one_wait, is_not_entered_by_the_next_wait_of_its_owner)
 {
     begin_with_a_late_grant();
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0)); /* told busy before the grant comes */
-    expect_calls(redis_evalsha_calls(server));
-    check(redis_wait_int(server, 1, 10000, "ZCARD hirelock_queue:{stock}"));
+    expect_in_queue(1);
     expect_ok(hl_client_ping(waiter.client, -1, NULL));
     expect_not_entered();
 }
@@ -121,7 +72,7 @@ Law(f1_a_grant_of_one_wait, is_not_entered_by_the_next_one_before_it_was_told_an
     begin_with_a_late_grant();
     proxy_hold(waiter.proxy, waiter.commands, PROXY_DOWN);
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
-    check(redis_wait_int(server, 1, 10000, "ZCARD hirelock_queue:{stock}"));
+    expect_in_queue(1);
     int64_t calls = redis_evalsha_calls(server);
     proxy_release(waiter.proxy, waiter.messages, PROXY_DOWN);
     expect_calls(calls + 1); /* it is given back, for nobody waits for it */
@@ -131,7 +82,7 @@ Law(f1_a_grant_of_one_wait, is_not_entered_by_the_next_one_before_it_was_told_an
 
 Law(f1_a_grant_of_one_wait, is_not_entered_after_a_poll_was_faster_and_it_was_released)
 {
-    begin(1000, 50);
+    contest_begin(1000, 50);
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
     expect_settled();
     proxy_hold(waiter.proxy, waiter.messages, PROXY_DOWN);
@@ -142,7 +93,7 @@ Law(f1_a_grant_of_one_wait, is_not_entered_after_a_poll_was_faster_and_it_was_re
     expect_ok(hl_lock_acquire(held, NULL));
     proxy_hold(waiter.proxy, waiter.commands, PROXY_DOWN);
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
-    check(redis_wait_int(server, 1, 10000, "ZCARD hirelock_queue:{stock}"));
+    expect_in_queue(1);
     int64_t calls = redis_evalsha_calls(server);
     proxy_release(waiter.proxy, waiter.messages, PROXY_DOWN);
     expect_calls(calls + 1);
@@ -150,14 +101,14 @@ Law(f1_a_grant_of_one_wait, is_not_entered_after_a_poll_was_faster_and_it_was_re
     proxy_pass(waiter.proxy);
     expect_ok(hl_lock_release(held, NULL));
     expect_story(&told, "done HL_OK, done HL_OK");
-    end();
+    contest_end();
 }
 
 /* ---- F5: until when a grant is good ---- */
 
 Law(f5_a_a_grant, from_before_the_last_busy_answer_is_void)
 {
-    begin(1000, 100);
+    contest_begin(1000, 100);
     hl_lock *rivals = new_lock(open_client(NULL), "stock");
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
     expect_settled();
@@ -178,17 +129,17 @@ Law(f5_a_a_grant, from_before_the_last_busy_answer_is_void)
     check_int(stats_of(waiter.client).grants, 0);
     expect_ok(hl_lock_release(rivals, NULL));
     expect_story(&told, "done HL_OK");
-    end();
+    contest_end();
 }
 
 /* The grant is counted from the request, however much later it comes. */
 Law(f5_b_a_grant, before_the_first_answer_counts_from_the_first_request)
 {
-    begin(250, 10000); /* a claim of 1,000 ms */
+    contest_begin(250, 10000); /* a claim of 1,000 ms */
     proxy_hold(waiter.proxy, waiter.commands, PROXY_DOWN);
     int64_t sent_ms = now_ms();
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
-    check(redis_wait_int(server, 1, 10000, "ZCARD hirelock_queue:{stock}"));
+    expect_in_queue(1);
     while (now_ms() < sent_ms + 200)
         deadline_nap();
     expect_ok(hl_lock_release(held, NULL));
@@ -197,12 +148,12 @@ Law(f5_b_a_grant, before_the_first_answer_counts_from_the_first_request)
     check_msg(now_ms() + left_ms <= sent_ms + 1000, "%d ms too long",
               (int)(now_ms() + left_ms - sent_ms - 1000));
     check_int(stats_of(waiter.client).grants, 1);
-    end();
+    contest_end();
 }
 
 Law(f5_c_a_grant, is_entered_however_long_the_wait_was)
 {
-    begin(100, 60); /* claims of 400 ms, or 240 */
+    contest_begin(100, 60); /* claims of 400 ms, or 240 */
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
     expect_settled();
     int64_t since_ms = now_ms();
@@ -211,7 +162,7 @@ Law(f5_c_a_grant, is_entered_however_long_the_wait_was)
     expect_ok(hl_lock_release(held, NULL));
     expect_story(&told, "done HL_OK");
     check_int(stats_of(waiter.client).grants, 1);
-    end();
+    contest_end();
 }
 
 static void begin_with_a_clock(void)
@@ -220,7 +171,7 @@ static void begin_with_a_clock(void)
         skip("no clock shim in this build");
     redis_server_stop(server);
     server = redis_server_start(&(struct redis_options){.tcp = true, .clock_shim = true});
-    begin(250, 10000);
+    contest_begin(250, 10000);
 }
 
 Law(f5_d_a_servers_clock, stepped_forward_makes_no_grant_longer)
@@ -235,7 +186,7 @@ Law(f5_d_a_servers_clock, stepped_forward_makes_no_grant_longer)
     check_int(stats_of(waiter.client).grants, 1);
     check(hl_lock_validity_ms(lock, owner) <= now_ms() - sent_ms + 1000);
     check(hl_lock_validity_ms(lock, owner) <= 1000 || stats_of(waiter.client).renewals > 0);
-    end();
+    contest_end();
 }
 
 Law(f5_d_a_servers_clock, stepped_back_makes_a_grant_void_and_the_answer_good)
@@ -249,7 +200,7 @@ Law(f5_d_a_servers_clock, stepped_back_makes_a_grant_void_and_the_answer_good)
     check_int(stats_of(waiter.client).grants, 0);
     expect_held_by(waiter.client, lock, 1);
     check(hl_lock_validity_ms(lock, owner) > 20000);
-    end();
+    contest_end();
 }
 
 static const char *after(const char *text, const char *part)
@@ -261,7 +212,7 @@ static const char *after(const char *text, const char *part)
 
 Law(f5_e_a_grant, is_dated_before_it_is_written_and_told_after_it)
 {
-    begin(1000, 10000);
+    contest_begin(1000, 10000);
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
     expect_settled();
     redisContext *watch = watch_begin();
@@ -271,13 +222,13 @@ Law(f5_e_a_grant, is_dated_before_it_is_written_and_told_after_it)
     at = after(at, "\"HSET\" \"stock\"");
     at = after(at, "\"PEXPIRE\" \"stock\" \"4000\"");
     after(at, "\"PUBLISH\" \"hirelock:");
-    end();
+    contest_end();
 }
 
 /* The two clients poll, and so claim, in different rhythms. */
 Law(f5_a_claim, is_as_long_as_whoever_granted_it_wrote)
 {
-    begin(50, 10000); /* 200 ms */
+    contest_begin(50, 10000); /* 200 ms */
     hl_lock *rivals = new_lock(open_client(NULL), "stock");
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
     expect_settled();
@@ -285,7 +236,7 @@ Law(f5_a_claim, is_as_long_as_whoever_granted_it_wrote)
     expect_ok(hl_lock_release(held, NULL));
     expect_ok(hl_lock_acquire(rivals, NULL)); /* when the claim is over */
     check(!hl_lock_is_held(lock, owner));
-    end();
+    contest_end();
 }
 
 /* ---- F10: what an acquisition costs ---- */
@@ -293,7 +244,7 @@ Law(f5_a_claim, is_as_long_as_whoever_granted_it_wrote)
 Law(f10_a_contended_acquisition, is_one_request_and_one_release)
 {
     enum { TURNS = 100 };
-    begin(1000, 1000);
+    contest_begin(1000, 1000);
     hl_owner *holders = new_owner(holder);
     expect_ok(hl_lock_release(held, NULL));
     expect_ok(hl_lock_acquire_with(held, ACQUIRE(.owner = holders), NULL));
@@ -305,24 +256,24 @@ Law(f10_a_contended_acquisition, is_one_request_and_one_release)
         check(recorder_wait(&told, i + 1));
         expect_ok(hl_lock_acquire_async(held, ACQUIRE(.owner = holders, .wait_ms = -1), record_done,
                                         &told_too));
-        check(redis_wait_int(server, 1, 10000, "ZCARD hirelock_queue:{stock}"));
+        expect_in_queue(1);
         expect_ok(hl_lock_release_as(lock, owner, NULL));
         check(recorder_wait(&told_too, i + 1));
         if (i == TURNS - 1)
             break;
         wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
-        check(redis_wait_int(server, 1, 10000, "ZCARD hirelock_queue:{stock}"));
+        expect_in_queue(1);
     }
     int64_t cost = redis_evalsha_calls(server) - calls;
     check_msg(cost <= 2 * 2 * TURNS * 11 / 10, "%d scripts for %d acquisitions", (int)cost,
               2 * TURNS);
     check_int(stats_of(holder).grants + stats_of(waiter.client).grants, 2 * TURNS);
-    end();
+    contest_end();
 }
 
 Law(f10_a_granted_hold, is_renewed_when_it_lasts)
 {
-    begin(200, 10000);
+    contest_begin(200, 10000);
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
     expect_settled();
     expect_ok(hl_lock_release(held, NULL));
@@ -331,14 +282,14 @@ Law(f10_a_granted_hold, is_renewed_when_it_lasts)
     wait_stat(waiter.client, renewals, 1);
     check(pttl_of(lock) > 20000);
     check(hl_lock_validity_ms(lock, owner) > 20000);
-    end();
+    contest_end();
 }
 
 /* ---- F14: leases and claims ---- */
 
 Law(f14_a_granted_hold, with_a_lease_time_gets_what_is_left_of_it)
 {
-    begin(200, 10000);
+    contest_begin(200, 10000);
     wait_async(owner, &told, ACQUIRE(.lease_ms = 5000));
     expect_settled();
     expect_ok(hl_lock_release(held, NULL));
@@ -348,12 +299,12 @@ Law(f14_a_granted_hold, with_a_lease_time_gets_what_is_left_of_it)
     check(pttl_of(lock) > 3000);
     check(now_ms() + pttl_of(lock) <= got_ms + 5000 + slow_ms(100));
     check(hl_lock_validity_ms(lock, owner) <= 5000);
-    end();
+    contest_end();
 }
 
 Law(f14_a_granted_hold, whose_lease_is_shorter_than_a_claim_ends_with_its_lease)
 {
-    begin(1000, 10000);
+    contest_begin(1000, 10000);
     wait_async(owner, &told, ACQUIRE(.lease_ms = 100));
     expect_settled();
     expect_ok(hl_lock_release(held, NULL));
@@ -365,14 +316,14 @@ Law(f14_a_granted_hold, whose_lease_is_shorter_than_a_claim_ends_with_its_lease)
     check(now_ms() - got_ms < slow_ms(1000));
     expect_outcome(hl_lock_release_as(lock, owner, NULL), HL_ELOST);
     expect_free(lock);
-    end();
+    contest_end();
 }
 
 /* ---- F16: whoever is told looks at the clock himself ---- */
 
 Law(f16_a_grant_by_message, that_its_caller_hears_of_too_late_is_no_hold)
 {
-    begin(1000, 10000);
+    contest_begin(1000, 10000);
     hl_client *sleeper = open_client(CLIENT(.flags = HL_CLIENT_DISPATCH));
     hl_lock *sleepers = new_lock(sleeper, "stock");
     hl_owner *sleeping = new_owner(sleeper);
@@ -395,5 +346,5 @@ Law(f16_a_grant_by_message, that_its_caller_hears_of_too_late_is_no_hold)
         hl_client_dispatch(sleeper);
     }
     expect_story(&told, "done HL_OK");
-    end();
+    contest_end();
 }

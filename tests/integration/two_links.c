@@ -40,6 +40,51 @@ void two_links_close(struct two_links *links)
     proxy_stop(links->proxy);
 }
 
+hl_client *holder;
+struct two_links waiter;
+hl_lock *held, *lock;
+hl_owner *owner, *other;
+
+void contest_begin(int64_t holders_poll_ms, int64_t poll_ms)
+{
+    holder = open_client(CLIENT(.poll_ms = holders_poll_ms));
+    held = new_lock(holder, "stock");
+    two_links_open(&waiter, CLIENT(.poll_ms = poll_ms, .backoff_min_ms = 1));
+    lock = new_lock(waiter.client, "stock");
+    owner = new_owner(waiter.client);
+    other = new_owner(waiter.client);
+    expect_ok(hl_lock_acquire(lock, NULL)); /* from now on the server knows the scripts */
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_ok(hl_lock_acquire(held, NULL));
+}
+
+void contest_end(void)
+{
+    two_links_close(&waiter);
+}
+
+void wait_async(hl_owner *whose, struct recorder *recorder, const hl_acquire_options *options)
+{
+    hl_acquire_options asked = *options;
+    asked.owner = whose;
+    asked.wait_ms = HL_WAIT_FOREVER;
+    expect_ok(hl_lock_acquire_async(lock, &asked, record_done, recorder));
+}
+
+void expect_in_queue(int n)
+{
+    check(redis_wait_int(server, n, 10000, "ZCARD hirelock_queue:{stock}"));
+}
+
+/* The subscription makes it ask a second time; both are answered before the ping is. */
+void expect_settled(void)
+{
+    expect_in_queue(1);
+    check(redis_wait_subscribers(server, "redisson_lock__channel:{stock}", 1, 10000));
+    for (int i = 0; i < 3; i++)
+        expect_ok(hl_client_ping(waiter.client, -1, NULL));
+}
+
 struct kept {
     struct two_links *links;
     int which;

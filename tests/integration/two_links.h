@@ -10,6 +10,7 @@
 
 #include "support/lock_support.h"
 #include "support/proxy.h"
+#include "support/recorder.h"
 
 struct two_links {
     struct proxy *proxy;
@@ -24,6 +25,27 @@ void two_links_close(struct two_links *links);
 
 /* What the server has sent to the client, or the client to the server, and the proxy keeps. */
 void expect_kept(struct two_links *links, int which, enum proxy_direction direction);
+
+/*
+ * A contest for the lock "stock": one client holds it by `held`, in this thread; another one, whose
+ * links are apart, is to wait for it by `lock`, as `owner` or `other`. The server knows the
+ * scripts.
+ */
+extern hl_client *holder;
+extern struct two_links waiter;
+extern hl_lock *held, *lock;
+extern hl_owner *owner, *other;
+
+void contest_begin(int64_t holders_poll_ms, int64_t poll_ms);
+void contest_end(void);
+
+/* Begins a wait without end. */
+void wait_async(hl_owner *whose, struct recorder *recorder, const hl_acquire_options *options);
+
+/* The waiter stands in the queue, listens, and was told what it is going to be told: no request of
+ * its is under way. */
+void expect_settled(void);
+void expect_in_queue(int n);
 
 /* The channel on which a client is told what is granted to it. */
 const char *mailbox_of(hl_client *client);

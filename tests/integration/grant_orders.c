@@ -1,0 +1,280 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Answers come by one connection and messages by another, so what the server did first may be heard
+ * of last. Every order of a grant and an answer about the same wait.
+ */
+
+#include "lease/name.h"
+#include "sync/lock.h"
+#include "two_links.h"
+
+#define Law(suite, name) Test(suite, name, .init = server_up_tcp, .fini = server_down)
+
+static struct recorder told = RECORDER_INIT, lost = RECORDER_INIT;
+
+static void check_held_and_release(void)
+{
+    expect_ok(hl_client_ping(waiter.client, -1, NULL));
+    check(hl_lock_is_held(lock, owner));
+    expect_held_by(waiter.client, lock, 1);
+    check_int(stats_of(waiter.client).losses, 0);
+    expect_ok(hl_lock_release_as(lock, owner, NULL));
+    expect_free(lock);
+}
+
+Law(orders, a_grant_before_the_busy_answer_that_is_older)
+{
+    contest_begin(1000, 10000);
+    proxy_hold(waiter.proxy, waiter.commands, PROXY_DOWN);
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_in_queue(1);
+    expect_ok(hl_lock_release(held, NULL));
+    expect_story(&told, "done HL_OK");
+    proxy_release(waiter.proxy, waiter.commands, PROXY_DOWN); /* busy, it says */
+    check_held_and_release();
+    check_int(stats_of(waiter.client).grants, 1);
+    contest_end();
+}
+
+Law(orders, a_grant_before_a_busy_answer_that_is_newer)
+{
+    contest_begin(1000, 50);
+    hl_lock *rivals = new_lock(open_client(NULL), "stock");
+    /* Not renewed, so that nothing else tells. */
+    wait_async(owner, &told,
+               ACQUIRE(.lease_ms = 3000, .on_event = record_event, .event_arg = &lost));
+    expect_settled();
+    proxy_hold(waiter.proxy, waiter.commands, PROXY_UP);
+    expect_kept(&waiter, waiter.commands, PROXY_UP); /* a poll */
+    expect_ok(hl_lock_release(held, NULL));
+    expect_story(&told, "done HL_OK");
+    redis_do(server, "DEL stock");
+    expect_ok(hl_lock_acquire(rivals, NULL));
+    proxy_release(waiter.proxy, waiter.commands, PROXY_UP);
+    expect_story(&lost, "LOST gone");
+    check(!hl_lock_is_held(lock, owner));
+    expect_outcome(hl_lock_release_as(lock, owner, NULL), HL_ELOST);
+    check(hl_lock_is_held(rivals, NULL));
+    check_int(redis_int(server, "HLEN stock"), 1);
+    contest_end();
+}
+
+Law(orders, the_answer_yours_before_the_grant)
+{
+    contest_begin(1000, 50);
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_settled();
+    proxy_hold(waiter.proxy, waiter.messages, PROXY_DOWN);
+    expect_ok(hl_lock_release(held, NULL));
+    expect_story(&told, "done HL_OK"); /* by a poll */
+    int64_t calls = redis_evalsha_calls(server);
+    proxy_release(waiter.proxy, waiter.messages, PROXY_DOWN);
+    redis_do(server, "PUBLISH %s nonsense", mailbox_of(waiter.client));
+    check_held_and_release();
+    check_int(redis_evalsha_calls(server), calls + 1); /* the release: nothing was given back */
+    check_int(stats_of(waiter.client).grants, 0);
+    contest_end();
+}
+
+Law(orders, the_answer_yours_after_the_grant)
+{
+    contest_begin(1000, 50);
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_settled();
+    proxy_hold(waiter.proxy, waiter.commands, PROXY_UP);
+    expect_kept(&waiter, waiter.commands, PROXY_UP); /* a poll */
+    expect_ok(hl_lock_release(held, NULL));
+    expect_story(&told, "done HL_OK"); /* by the grant */
+    check(hl_lock_validity_ms(lock, owner) <= 4000);
+    proxy_release(waiter.proxy, waiter.commands, PROXY_UP);
+    check_held_and_release();
+    check_int(stats_of(waiter.client).grants, 1);
+    contest_end();
+}
+
+Law(orders, a_grant_before_the_answer_to_a_cancel)
+{
+    contest_begin(1000, 10000);
+    hl_client *third = open_client(CLIENT(.poll_ms = 10000));
+    hl_lock *thirds = new_lock(third, "stock");
+    hl_cancel *cancel = new_cancel();
+    wait_async(owner, &told, ACQUIRE(.cancel = cancel));
+    expect_settled();
+    proxy_hold(waiter.proxy, waiter.commands, PROXY_UP);
+    hl_cancel_fire(cancel);
+    expect_story(&told, "done HL_ECANCELED");
+    expect_kept(&waiter, waiter.commands, PROXY_UP);
+    uint64_t commands = stats_of(waiter.client).commands;
+    expect_ok(hl_lock_release(held, NULL));
+    expect_held_by(waiter.client, lock, 1);
+    proxy_release(waiter.proxy, waiter.commands, PROXY_UP); /* passed on at once */
+    expect_ok(hl_lock_acquire_for(thirds, slow_ms(5000), NULL));
+    expect_ok(hl_client_ping(waiter.client, -1, NULL));
+    check_int(stats_of(waiter.client).commands,
+              commands + 1); /* the ping: one release was enough */
+    check_int(stats_of(waiter.client).grants, 0);
+    contest_end();
+}
+
+Law(orders, a_grant_after_the_answer_to_a_cancel)
+{
+    contest_begin(1000, 10000);
+    hl_client *third = open_client(CLIENT(.poll_ms = 10000));
+    hl_lock *thirds = new_lock(third, "stock");
+    hl_cancel *cancel = new_cancel();
+    wait_async(owner, &told, ACQUIRE(.cancel = cancel));
+    expect_settled();
+    proxy_hold(waiter.proxy, waiter.messages, PROXY_DOWN);
+    expect_ok(hl_lock_release(held, NULL));
+    expect_held_by(waiter.client, lock, 1);
+    hl_cancel_fire(cancel);
+    expect_story(&told, "done HL_ECANCELED");
+    expect_ok(hl_lock_acquire_for(thirds, slow_ms(5000), NULL));
+    expect_ok(hl_client_ping(waiter.client, -1, NULL));
+    int64_t calls = redis_evalsha_calls(server);
+    proxy_release(waiter.proxy, waiter.messages, PROXY_DOWN);
+    expect_calls(calls + 1); /* it gives back what it has no more, and harms nobody */
+    expect_held_by(third, thirds, 1);
+    check(hl_lock_is_held(thirds, NULL));
+    contest_end();
+}
+
+/* The field stands in the queue again by a request that ran late; its hold is lost meanwhile. */
+Law(orders, the_word_that_a_hold_is_gone_before_a_grant_of_its_field)
+{
+    contest_begin(1000, 10000);
+    hl_client *rival = open_client(CLIENT(.poll_ms = 10000));
+    hl_lock *rivals = new_lock(rival, "stock");
+    char field[128];
+    wait_async(owner, &told, ACQUIRE(.on_event = record_event, .event_arg = &lost));
+    expect_settled();
+    expect_ok(hl_lock_release(held, NULL));
+    expect_story(&told, "done HL_OK");
+    snprintf(field, sizeof field, "%s", field_of(lock));
+    redis_do(server, "DEL stock");
+    expect_ok(hl_lock_acquire(rivals, NULL));
+    redis_do(server, "ZADD hirelock_queue:{stock} 1 %s", field);
+    expect_story(&lost, "LOST gone"); /* by its renewal */
+    expect_ok(hl_lock_release(rivals, NULL));
+    check_str(field_of(lock), field);
+    expect_ok(hl_client_ping(waiter.client, -1, NULL));
+    check(!hl_lock_is_held(lock, owner));
+    check_int(stats_of(waiter.client).grants, 1);
+    expect_outcome(hl_lock_release_as(lock, owner, NULL), HL_ELOST);
+    expect_free(lock);
+    contest_end();
+}
+
+Law(orders, a_subscription_that_is_confirmed_after_the_busy_answer)
+{
+    contest_begin(1000, 10000);
+    proxy_hold(waiter.proxy, waiter.messages, PROXY_UP);
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_kept(&waiter, waiter.messages, PROXY_UP);
+    redis_do(server, "DEL stock hirelock_queue:{stock}"); /* whose message it misses */
+    proxy_release(waiter.proxy, waiter.messages, PROXY_UP);
+    expect_story(&told, "done HL_OK"); /* long before the poll */
+    contest_end();
+}
+
+Law(orders, a_subscription_that_is_confirmed_before_the_busy_answer)
+{
+    contest_begin(1000, 10000);
+    hl_cancel *cancel = new_cancel();
+    proxy_hold(waiter.proxy, waiter.messages, PROXY_UP);
+    wait_async(owner, &told, ACQUIRE(.cancel = cancel));
+    expect_kept(&waiter, waiter.messages, PROXY_UP);
+    hl_cancel_fire(cancel);
+    expect_story(&told, "done HL_ECANCELED");
+    expect_in_queue(0);
+    proxy_hold(waiter.proxy, waiter.commands, PROXY_DOWN);
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_in_queue(1); /* the server has said that it is busy */
+    redis_do(server, "DEL stock hirelock_queue:{stock}");
+    proxy_release(waiter.proxy, waiter.messages, PROXY_UP);
+    check(redis_wait_subscribers(server, "redisson_lock__channel:{stock}", 1, 10000));
+    redis_do(server, "PUBLISH %s nonsense", mailbox_of(waiter.client));
+    proxy_release(waiter.proxy, waiter.commands, PROXY_DOWN);
+    expect_story(&told, "done HL_ECANCELED, done HL_OK");
+    contest_end();
+}
+
+/* ---- A new link ---- */
+
+Law(f17_a_grant, that_was_lost_with_its_link_is_found_by_asking_on_the_next)
+{
+    contest_begin(1000, 10000);
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_settled();
+    proxy_hold(waiter.proxy, waiter.messages, PROXY_DOWN);
+    expect_ok(hl_lock_release(held, NULL));
+    expect_held_by(waiter.client, lock, 1);
+    int before = proxy_accepted(waiter.proxy);
+    proxy_kill(waiter.proxy, waiter.messages);
+    expect_story(&told, "done HL_OK");
+    check_int(proxy_accepted(waiter.proxy), before + 2); /* both connections are new */
+    check_int(stats_of(waiter.client).grants, 0);
+    check_held_and_release();
+    contest_end();
+}
+
+static bool is_held(void *arg)
+{
+    return hl_lock_is_held(lock, arg);
+}
+
+/*
+ * The waiter's loop has come up on a new link: its mailbox hears grants already, and "stock" has
+ * not asked again yet, for its mutex is here. Now it is granted, the claim runs out, and a rival
+ * gets it; and then the grant arrives before any answer.
+ */
+Law(f17_a_grant, on_a_new_link_is_not_counted_from_the_first_request_there)
+{
+    contest_begin(50, 10000); /* a claim of 200 ms */
+    hl_lock *rivals = new_lock(open_client(NULL), "stock");
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_settled();
+    pthread_mutex_lock(&lock->name->mutex);
+    proxy_kill(waiter.proxy, waiter.messages);
+    check(redis_wait_subscribers(server, mailbox_of(waiter.client), 0, 10000));
+    two_links_find(&waiter);
+    proxy_hold(waiter.proxy, waiter.commands, PROXY_DOWN);
+    expect_ok(hl_lock_release(held, NULL));
+    expect_held_by(waiter.client, lock, 1);
+    expect_ok(hl_lock_acquire(rivals, NULL));
+    pthread_mutex_unlock(&lock->name->mutex);
+    expect_in_queue(1); /* it has asked, and the answer is kept */
+    check(!wait_until(is_held, owner, 50));
+    proxy_pass(waiter.proxy);
+    expect_ok(hl_client_ping(waiter.client, -1, NULL));
+    check(hl_lock_is_held(rivals, NULL));
+    check_int(stats_of(waiter.client).grants, 0);
+    expect_ok(hl_lock_release(rivals, NULL));
+    expect_story(&told, "done HL_OK");
+    contest_end();
+}
+
+/* The same on a link whose answer is older than the grant: the grant cannot be judged, and so it is
+ * asked behind it. */
+Law(f17_a_grant, that_cannot_be_judged_costs_no_poll)
+{
+    contest_begin(1000, 10000);
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_settled();
+    pthread_mutex_lock(&lock->name->mutex);
+    proxy_kill(waiter.proxy, waiter.messages);
+    check(redis_wait_subscribers(server, mailbox_of(waiter.client), 0, 10000));
+    two_links_find(&waiter);
+    proxy_hold(waiter.proxy, waiter.commands, PROXY_DOWN);
+    int64_t calls = redis_evalsha_calls(server);
+    pthread_mutex_unlock(&lock->name->mutex);
+    expect_calls(calls + 1); /* busy, and kept */
+    expect_ok(hl_lock_release(held, NULL));
+    expect_held_by(waiter.client, lock, 1);
+    check(!wait_until(is_held, owner, 20));
+    proxy_pass(waiter.proxy);
+    expect_story(&told, "done HL_OK");
+    contest_end();
+}
