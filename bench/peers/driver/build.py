@@ -27,7 +27,7 @@ def _need(*programs):
 
 
 def _complaint(log):
-    """The first line that complains, or the last, without addresses and places that are nobody's business."""
+    """The first line that complains, or the last, without addresses and places."""
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
     complains = re.compile(r"\berror\b|\bfailed\b|\*\*\*", re.IGNORECASE)
     line = next(filter(complains.search, lines), (lines or ["no output"])[-1])

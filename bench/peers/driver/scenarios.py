@@ -57,7 +57,7 @@ class Extent:
 
 
 QUICK = Extent(seconds=0.7, rounds=20, repeats=1, patience=1)
-FULL = Extent(seconds=2.0, rounds=60, repeats=3, patience=3)
+FULL = Extent(seconds=1.5, rounds=60, repeats=3, patience=2)
 
 
 def _sleep_until(when_ns):

@@ -147,7 +147,7 @@ class Server:
         return Counts(text, (before + time.monotonic_ns()) // 2)
 
     def senders(self, seconds):
-        """Listens to all that is said for a moment; it slows the server, so never while counting."""
+        """Listens to all that is said for a moment; never while counting, for that slows it."""
         link = Link(self.port)
         link.ask("MONITOR")
         link.socket.settimeout(0.05)

@@ -68,7 +68,7 @@ async function warm(lock) {
 }
 
 function write(flows) {
-    const times = flows.flatMap((flow) => flow.log.slice(0, flow.log.length - (flow.log.length % 5)));
+    const times = flows.flatMap((flow) => flow.log);
     fs.writeFileSync(option.log, new Uint8Array(BigInt64Array.from(times, BigInt).buffer));
 }
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: hirelock contributors
 # SPDX-License-Identifier: MIT
-"""redis-py's Lock as redis.Redis.lock() makes it: it tries again every 0.1 s, and renews nothing."""
+"""redis-py's Lock as redis.Redis.lock() makes it: tries every 0.1 s, renews nothing."""
 
 import redis
 
