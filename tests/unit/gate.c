@@ -7,6 +7,7 @@
 
 #include "support/test.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 
@@ -71,6 +72,60 @@ Test(gate, wakes_a_waiter_every_time)
         pthread_join(thread[0], NULL);
         pthread_join(thread[1], NULL);
     }
+}
+
+/* Waits as one does who sleeps in poll(2). */
+static void wait_polling(struct hli_gate *gate, struct hli_buzzer *buzzer)
+{
+    struct pollfd polled = {.fd = buzzer->fd, .events = POLLIN};
+    if (hli_gate_hang(gate, buzzer))
+        check_int(poll(&polled, 1, (int)slow_ms(10000)), 1);
+    hli_gate_take_down(gate);
+    if (polled.revents)
+        hli_buzzer_hush(buzzer);
+    check(!hli_gate_is_shut(gate));
+}
+
+Test(gate, wakes_a_waiter_that_polls_every_time)
+{
+    struct hli_buzzer buzzer;
+    hli_buzzer_init(&buzzer);
+    check_int(hli_buzzer_open(&buzzer), 0);
+    for (int i = 0; i < 500; i++) {
+        struct hli_gate opened = {0}, poked = {0};
+        pthread_t thread;
+        check_int(pthread_create(&thread, NULL, open_gate, &opened), 0);
+        wait_polling(&opened, &buzzer);
+        pthread_join(thread, NULL); /* it may have buzzed too late for this one */
+        hli_buzzer_hush(&buzzer);
+        check_int(pthread_create(&thread, NULL, poke_gate, &poked), 0);
+        wait_polling(&poked, &buzzer);
+        pthread_join(thread, NULL);
+        hli_buzzer_hush(&buzzer);
+        check_int(hli_gate_wait(&poked, HLI_NEVER), HLI_GATE_POKED);
+    }
+    hli_buzzer_close(&buzzer);
+}
+
+Test(gate, buzzes_only_for_one_who_polls)
+{
+    struct hli_buzzer buzzer;
+    struct hli_gate gate = {0};
+    hli_buzzer_init(&buzzer);
+    check_int(hli_buzzer_open(&buzzer), 0);
+    struct pollfd polled = {.fd = buzzer.fd, .events = POLLIN};
+    check(hli_gate_hang(&gate, &buzzer));
+    hli_gate_take_down(&gate);
+    hli_gate_poke(&gate);
+    check_int(poll(&polled, 1, 0), 0);
+    check(!hli_gate_hang(&gate, &buzzer)); /* poked already */
+    check_int(hli_gate_wait(&gate, 0), HLI_GATE_POKED);
+    check(hli_gate_hang(&gate, &buzzer));
+    hli_gate_open(&gate);
+    check_int(poll(&polled, 1, 0), 1);
+    hli_gate_take_down(&gate);
+    check(hli_gate_is_open(&gate));
+    hli_buzzer_close(&buzzer);
 }
 
 static void *look_at_myself(void *name)
