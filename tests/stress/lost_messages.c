@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* A thousand releases whose message is lost: no wait is longer than a poll. */
+/* A thousand releases whose message is lost, grants among them: no wait is longer than a poll. */
 
 #include <hirelock/hirelock.h>
 #include <pthread.h>
@@ -99,7 +99,7 @@ Test(stress_lost_messages, cost_at_most_a_poll_a_thousand_times, .timeout = 600)
     struct line line[LINES];
     hl_client *holder = line_client(redis_server_url(server));
     int64_t longest_ms = 0;
-    proxy_drop_messages(proxy, "redisson_lock__channel", 1000000);
+    proxy_drop_messages(proxy, "", 1000000); /* all */
     for (int i = 0; i < LINES; i++) {
         line[i] = (struct line){
             .server = server, .holder = holder, .deaf = line_client(proxy_url(proxy)), .index = i};
@@ -112,7 +112,7 @@ Test(stress_lost_messages, cost_at_most_a_poll_a_thousand_times, .timeout = 600)
     }
     printf("%d waits, %d messages lost, the longest wait %d ms\n", LINES * ROUNDS,
            proxy_dropped(proxy), (int)longest_ms);
-    check(proxy_dropped(proxy) > LINES * ROUNDS / 2);
+    check(proxy_dropped(proxy) > LINES * ROUNDS * 3 / 2); /* most grants, and who got it releases */
     hl_client_close(holder);
     proxy_stop(proxy);
     redis_server_stop(server);
