@@ -65,13 +65,6 @@ Test(contended_processes, a_survivor_of_two_that_stopped_in_the_queue_waits_once
     crowd_end(crowd, true);
 }
 
-static void sleep_ms(int64_t ms)
-{
-    struct deadline deadline = deadline_in(ms);
-    while (!deadline_is_over(deadline))
-        deadline_nap();
-}
-
 /* Whoever of them was inside believes no more when it runs again. */
 Test(contended_processes, a_holder_stopped_past_its_lease_is_followed_and_knows_it, .init = start,
      .fini = stop)
@@ -79,7 +72,7 @@ Test(contended_processes, a_holder_stopped_past_its_lease_is_followed_and_knows_
     for (int round = 0; round < 2; round++) {
         int victim = crowd_stop_holder(crowd);
         crowd_expect_served(crowd, CROWD_LEASE_MS + CROWD_POLL_MS + SLACK_MS);
-        sleep_ms(CROWD_LEASE_MS / 2);
+        crowd_go_on(CROWD_LEASE_MS / 2);
         crowd_continue(crowd, victim);
         crowd_expect_served(crowd, CROWD_LEASE_MS + CROWD_POLL_MS + SLACK_MS);
     }

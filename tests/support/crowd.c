@@ -91,15 +91,15 @@ void crowd_begin(struct crowd *crowd, struct redis_server *server)
 
 struct crowd_wish {
     struct crowd *crowd;
-    uint64_t served[CROWD_PROCESSES][CROWD_THREADS];
-    int process, thread; /* who is waited for */
+    uint64_t served[CROWD_PROCESSES][CROWD_THREADS]; /* wanted; 0: it does not matter */
+    int process, thread;                             /* who is waited for */
 };
 
 static bool crowd_is_served(void *arg)
 {
     struct crowd_wish *wish = arg;
     for (int i = 0; i < CROWD_PROCESSES; i++)
-        for (int j = 0; j < wish->crowd->page->threads && crowd_runs(wish->crowd, i); j++)
+        for (int j = 0; j < wish->crowd->page->threads; j++)
             if (atomic_load(&wish->crowd->page->desk[i].seat[j].served) < wish->served[i][j]) {
                 wish->process = i;
                 wish->thread = j;
@@ -119,16 +119,52 @@ static const char *crowd_describe(struct crowd *crowd)
     return text;
 }
 
+static void crowd_wish(struct crowd_wish *wish, int process)
+{
+    const struct crowd_desk *desk = &wish->crowd->page->desk[process];
+    for (int i = 0; i < wish->crowd->page->threads && crowd_runs(wish->crowd, process); i++)
+        if (!atomic_load(&desk->seat[i].has_left))
+            wish->served[process][i] = atomic_load(&desk->seat[i].served) + 2;
+}
+
+static void crowd_expect_wish(struct crowd_wish *wish, int64_t ms)
+{
+    check_msg(wait_until(crowd_is_served, wish, ms),
+              "thread %d of process %d (%s) was not served within %d ms: %s", wish->thread,
+              wish->process, wish->crowd->page->desk[wish->process].id, (int)ms,
+              crowd_describe(wish->crowd));
+}
+
 void crowd_expect_served(struct crowd *crowd, int64_t ms)
 {
     struct crowd_wish wish = {.crowd = crowd};
     for (int i = 0; i < CROWD_PROCESSES; i++)
-        for (int j = 0; j < CROWD_THREADS; j++)
-            if (!atomic_load(&crowd->page->desk[i].seat[j].has_left))
-                wish.served[i][j] = atomic_load(&crowd->page->desk[i].seat[j].served) + 2;
-    check_msg(wait_until(crowd_is_served, &wish, ms),
-              "thread %d of process %d (%s) was not served within %d ms: %s", wish.thread,
-              wish.process, crowd->page->desk[wish.process].id, (int)ms, crowd_describe(crowd));
+        crowd_wish(&wish, i);
+    crowd_expect_wish(&wish, ms);
+}
+
+void crowd_expect_process_served(struct crowd *crowd, int process, int64_t ms)
+{
+    struct crowd_wish wish = {.crowd = crowd};
+    crowd_wish(&wish, process);
+    crowd_expect_wish(&wish, ms);
+}
+
+void crowd_go_on(int64_t ms)
+{
+    struct deadline deadline = deadline_in(ms);
+    while (!deadline_is_over(deadline))
+        deadline_nap();
+}
+
+void crowd_excuse(struct crowd *crowd)
+{
+    atomic_fetch_add(&crowd->page->age, 1);
+}
+
+void crowd_excuse_no_more(struct crowd *crowd)
+{
+    atomic_fetch_add(&crowd->page->age, 1);
 }
 
 static bool crowd_is_named(const struct crowd *crowd, int process, const char *field)

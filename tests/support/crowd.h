@@ -45,9 +45,18 @@ void crowd_send_to(struct crowd *crowd, int process, const char *url);
 /* Returns when everybody was served, and passes, grants and lingering were seen. */
 void crowd_begin(struct crowd *crowd, struct redis_server *server);
 
-/* From now on each thread of each process that runs is served twice within slow_ms(ms); else the
- * test fails. */
+/* From now on each thread of each process that runs, or of one, is served twice within slow_ms(ms);
+ * else the test fails. */
 void crowd_expect_served(struct crowd *crowd, int64_t ms);
+void crowd_expect_process_served(struct crowd *crowd, int process, int64_t ms);
+
+/* Lets them work for slow_ms(ms). */
+void crowd_go_on(int64_t ms);
+
+/* The data are about to be lost, and no lock on one server keeps its promise then: who enters from
+ * now on may meet a holder who has not heard of it. Until crowd_excuse_no_more(). */
+void crowd_excuse(struct crowd *crowd);
+void crowd_excuse_no_more(struct crowd *crowd);
 
 /* Stops a process that holds the lock in Redis (it may not know yet that it was granted), or one
  * that stands in the queue; its number. */

@@ -108,11 +108,12 @@ static void member_work(struct member_thread *thread, struct history_record *rec
         member_release(thread);
 }
 
-static void member_hold(struct member_thread *thread)
+static void member_hold(struct member_thread *thread, uint32_t age)
 {
     struct crowd_desk *desk = thread->member->desk;
-    struct history_record *record = history_enter(
-        thread->member->history, 0, (uint64_t)(desk->number * CROWD_THREADS + thread->number + 1));
+    struct history_record *record =
+        history_enter(thread->member->history, age,
+                      (uint64_t)(desk->number * CROWD_THREADS + thread->number + 1));
     history_until(record, 1); /* nothing is believed yet */
     uint64_t counted = atomic_load(&desk->page->counter);
     member_work(thread, record);
@@ -123,7 +124,6 @@ static void member_hold(struct member_thread *thread)
         atomic_fetch_add(&desk->updates, 1);
     }
     history_leave(record);
-    atomic_fetch_add(&desk->seat[thread->number].served, 1);
 }
 
 static void member_turn(struct member_thread *thread)
@@ -138,7 +138,10 @@ static void member_turn(struct member_thread *thread)
               hl_err_name(code), err.text);
     if (code != HL_OK)
         return;
-    member_hold(thread);
+    uint32_t age = atomic_load(&thread->member->desk->page->age);
+    if (age % 2 == 0)
+        member_hold(thread, age);
+    atomic_fetch_add(&thread->member->desk->seat[thread->number].served, 1);
     if (atomic_exchange(&thread->member->leaves, false))
         atomic_store(&thread->member->desk->seat[thread->number].has_left, true);
     else

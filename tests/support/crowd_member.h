@@ -30,6 +30,9 @@ struct crowd_desk { /* one process's */
 struct crowd_page {
     int threads, also_code;
     atomic_bool is_over;
+    /* Beliefs of different ages are not compared, and those of an odd age, which an excuse began,
+     * are not recorded. */
+    _Atomic uint32_t age;
     _Atomic uint64_t counter; /* read, and written, by who holds the lock */
     struct crowd_desk desk[CROWD_PROCESSES];
 };
