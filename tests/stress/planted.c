@@ -4,10 +4,12 @@
 /* The judge of the stress run is judged: it passes a clean history, and finds each planted fault.
  */
 
+#include <sys/wait.h>
 #include <time.h>
 
 #include "support/fatal.h"
 #include "support/redis_probe.h"
+#include "support/spawn.h"
 #include "support/test.h"
 #include "verdict.h"
 
@@ -17,6 +19,7 @@ enum { LATER_MS = 100000 };
 
 static struct redis_server *server;
 static struct ledger *ledger;
+static char ledger_path[256];
 static int64_t start_ms; /* of the history; times in the tests count from here */
 
 static void planted_start(void)
@@ -25,9 +28,9 @@ static void planted_start(void)
     clock_gettime(CLOCK_REALTIME, &now);
     start_ms = now.tv_sec * INT64_C(1000) + LATER_MS;
     server = redis_server_start(&(struct redis_options){.appendonly = true});
-    ledger = mmap(NULL, sizeof *ledger, PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    must(ledger != MAP_FAILED);
+    snprintf(ledger_path, sizeof ledger_path, "%s/ledger", redis_server_dir(server));
+    ledger = ledger_open(ledger_path);
+    must(ledger);
     ledger->books = 2;
     for (int i = 0; i < 2; i++)
         snprintf(ledger->book[i].uuid, sizeof ledger->book[i].uuid,
@@ -36,7 +39,7 @@ static void planted_start(void)
 
 static void planted_stop(void)
 {
-    munmap(ledger, sizeof *ledger);
+    ledger_close(ledger);
     redis_server_stop(server);
 }
 
@@ -45,6 +48,15 @@ static void planted_stop(void)
 static void planted_expire(int64_t at_ms)
 {
     redis_do(server, "PEXPIREAT s0 %lld", (long long)(start_ms + at_ms + STRESS_LEASE_MS));
+}
+
+/* Something on another name tells the judge the time. */
+static void planted_tick(int64_t at_ms)
+{
+    static int ticks;
+    redis_do(server, "HSET s1 %s:%d 1", ledger->book[0].uuid, 1000 + ticks++);
+    redis_do(server, "PEXPIREAT s1 %lld", (long long)(start_ms + at_ms + STRESS_LEASE_MS));
+    redis_do(server, "DEL s1");
 }
 
 static void planted_take(int book, int number, int64_t at_ms)
@@ -60,6 +72,7 @@ static struct ledger_record *planted_belief(int book, int number, int64_t first_
         &ledger->book[book].record[atomic_fetch_add(&ledger->book[book].used, 1)];
     record->number = (uint64_t)number;
     record->is_watched = record->is_plain = true;
+    atomic_store(&record->deepest, 1);
     record->return_ns = (start_ms + first_ms) * 1000000;
     record->invoke_ns = record->return_ns - INT64_C(1000000);
     atomic_store(&record->first_ns, record->return_ns);
@@ -72,7 +85,7 @@ static struct verdict planted_verdict(uint32_t wrong)
 {
     struct replay replay;
     struct verdict verdict;
-    replay_read(&replay, server, ledger);
+    replay_read(&replay, redis_server_dir(server), ledger);
     verdict_give(&verdict, &replay);
     check_msg(replay.wrong == wrong, "%u steps are wrong: %s", replay.wrong, replay.wrong_text);
     replay_free(&replay);
@@ -82,7 +95,7 @@ static struct verdict planted_verdict(uint32_t wrong)
 PlantedTest(a_clean_history_passes)
 {
     planted_take(0, 1, 0);
-    planted_belief(0, 1, 1, 700);
+    atomic_store(&planted_belief(0, 1, 1, 700)->deepest, 2);
     redis_do(server, "HINCRBY s0 %s:1 1", ledger->book[0].uuid);
     planted_expire(500);
     redis_do(server, "HINCRBY s0 %s:1 -1", ledger->book[0].uuid);
@@ -154,11 +167,10 @@ PlantedTest(a_belief_in_a_field_that_takes_the_lock_again_is_found)
 
 static void planted_free_for(int64_t idle_ms)
 {
-    struct ledger_record *holder;
     planted_take(0, 1, 0);
-    holder = planted_belief(0, 1, 1, 10);
-    atomic_store(&holder->freed_ns, (start_ms + 11) * 1000000);
+    planted_belief(0, 1, 1, 10);
     redis_do(server, "DEL s0");
+    planted_tick(11);
     planted_take(1, 1, 11 + idle_ms);
     redis_do(server, "DEL s0");
     struct ledger_record *waiter = planted_belief(1, 1, 12 + idle_ms, 13 + idle_ms);
@@ -186,8 +198,8 @@ PlantedTest(a_free_lock_is_no_fault_when_its_waiter_was_stopped)
 PlantedTest(a_renewal_too_late_or_after_the_end_is_found)
 {
     planted_take(0, 1, 0);
-    planted_expire(1501);
-    planted_belief(0, 1, 1, 1600);
+    planted_expire(850);
+    planted_belief(0, 1, 1, 900);
     redis_do(server, "DEL s0");
     planted_take(1, 1, 3000);
     planted_belief(1, 1, 3001, 3002);
@@ -210,4 +222,169 @@ PlantedTest(steps_that_no_lock_makes_are_found)
     planted_expire(-200);                         /* 4: shorter */
     redis_do(server, "SET s0 x");                 /* 5: another type */
     planted_verdict(5);
+}
+
+PlantedTest(holds_of_one_tenure_may_follow_each_other)
+{
+    planted_take(0, 1, 0);
+    planted_belief(0, 1, 1, 100);
+    planted_belief(0, 1, 100, 200);
+    planted_belief(0, 1, 201, 300);
+    redis_do(server, "DEL s0");
+    struct verdict verdict = planted_verdict(0);
+    check_int((int)verdict_violations(&verdict), 0);
+    check_int((int)verdict.holds, 3);
+}
+
+/* A pass before the hold has ended, or what lingers taken twice. */
+PlantedTest(two_believers_in_one_tenure_are_found)
+{
+    planted_take(0, 1, 0);
+    planted_belief(0, 1, 1, 100);
+    planted_belief(0, 1, 99, 200);
+    redis_do(server, "DEL s0");
+    check_int((int)planted_verdict(0).overlaps, 1);
+}
+
+/* Let go of while it lingers, and taken up all the same; or a release that runs too early. */
+PlantedTest(a_belief_in_what_was_released_is_found)
+{
+    planted_take(0, 1, 0);
+    planted_belief(0, 1, 1, 40);
+    redis_do(server, "DEL s0");
+    planted_tick(50);
+    planted_belief(0, 1, 55, 60);
+    check_int((int)planted_verdict(0).outlived, 1);
+}
+
+/* Within the millisecond that the server's clock leaves open. */
+PlantedTest(beliefs_in_another_order_than_the_servers_are_found)
+{
+    planted_take(0, 1, 5);
+    redis_do(server, "DEL s0");
+    planted_take(1, 1, 5);
+    redis_do(server, "DEL s0");
+    struct ledger_record *first = planted_belief(0, 1, 5, 5), *second = planted_belief(1, 1, 5, 5);
+    atomic_store(&first->first_ns, (start_ms + 5) * 1000000 + 600000);
+    atomic_store(&first->seen_ns, (start_ms + 5) * 1000000 + 700000);
+    atomic_store(&second->first_ns, (start_ms + 5) * 1000000 + 100000);
+    atomic_store(&second->seen_ns, (start_ms + 5) * 1000000 + 200000);
+    struct verdict verdict = planted_verdict(0);
+    check_int((int)verdict.misordered, 1);
+    check_int((int)verdict_violations(&verdict), 1);
+}
+
+PlantedTest(a_count_that_nobody_asked_for_is_found)
+{
+    planted_take(0, 1, 0);
+    atomic_store(&planted_belief(0, 1, 1, 2)->deepest, 2);
+    redis_do(server, "HINCRBY s0 %s:1 2", ledger->book[0].uuid);
+    redis_do(server, "DEL s0");
+    check_int((int)planted_verdict(0).miscounted, 1);
+}
+
+static void planted_queue(int book, int number, int64_t score)
+{
+    redis_do(server, "ZADD hirelock_queue:{s0} NX %lld %s:%d", (long long)score,
+             ledger->book[book].uuid, number);
+}
+
+/* As one script writes it: from the queue's head into the key. */
+static void planted_grant(int book, int number, int64_t at_ms)
+{
+    redis_do(server, "EVAL %s 0 %s:%d %lld",
+             "redis.call('ZPOPMIN', 'hirelock_queue:{s0}') redis.call('DEL', 's0') "
+             "redis.call('HSET', 's0', ARGV[1], 1) redis.call('PEXPIREAT', 's0', ARGV[2])",
+             ledger->book[book].uuid, number, (long long)(start_ms + at_ms + STRESS_CLAIM_MS));
+}
+
+PlantedTest(a_grant_in_the_order_of_the_queue_passes)
+{
+    planted_take(0, 1, 0);
+    planted_belief(0, 1, 1, 9);
+    planted_queue(1, 2, 20);
+    planted_queue(1, 1, 10);
+    planted_grant(1, 1, 10);
+    planted_belief(1, 1, 11, 12);
+    planted_grant(1, 2, 13);
+    planted_belief(1, 2, 14, 15);
+    redis_do(server, "DEL s0");
+    struct verdict verdict = planted_verdict(0);
+    check_int((int)verdict_violations(&verdict), 0);
+}
+
+PlantedTest(a_grant_out_of_order_is_found)
+{
+    planted_take(0, 1, 0);
+    planted_queue(1, 2, 20);
+    planted_queue(1, 1, 10);
+    planted_grant(1, 2, 10);
+    planted_verdict(1);
+}
+
+PlantedTest(a_belief_in_a_grant_that_went_on_is_found)
+{
+    planted_take(0, 1, 0);
+    planted_queue(1, 1, 10);
+    planted_grant(1, 1, 10);
+    planted_belief(1, 1, 11, 10 + STRESS_CLAIM_MS + 2);
+    check_int((int)planted_verdict(0).outlived, 1);
+}
+
+PlantedTest(a_free_lock_that_is_taken_beside_its_queue_is_found)
+{
+    planted_take(0, 1, 0);
+    planted_queue(1, 1, 10);
+    redis_do(server, "DEL s0");
+    planted_take(0, 2, 5);
+    planted_verdict(1);
+}
+
+static struct verdict planted_wait_of_redissons(int64_t waited_ms)
+{
+    ledger->book[1].is_redisson = true;
+    for (int i = 0; i * 100 < waited_ms; i++) {
+        planted_take(0, i + 1, i * INT64_C(100));
+        redis_do(server, "DEL s0");
+    }
+    redis_do(server, "HINCRBY s0 %s:1 1", ledger->book[1].uuid);
+    planted_expire(waited_ms);
+    planted_belief(1, 1, waited_ms + 1, waited_ms + 2)->invoke_ns = start_ms * 1000000;
+    redis_do(server, "HINCRBY s0 %s:1 -1", ledger->book[1].uuid);
+    redis_do(server, "DEL s0");
+    return planted_verdict(0);
+}
+
+PlantedTest(a_waiter_of_redissons_that_is_passed_over_is_found)
+{
+    struct verdict verdict = planted_wait_of_redissons(2200);
+    check_int((int)verdict.starved, 1);
+    check_int((int)verdict.longest_stranger_ms, 2201);
+}
+
+PlantedTest(a_waiter_of_redissons_that_gets_its_turn_passes)
+{
+    check_int((int)planted_wait_of_redissons(1000).starved, 0);
+}
+
+static int planted_judge(const char *path)
+{
+    char judge[] = HL_STRESS_JUDGE, ledger_arg[256], dir[256], output[300];
+    int status = -1;
+    snprintf(ledger_arg, sizeof ledger_arg, "%s", path);
+    snprintf(dir, sizeof dir, "%s", redis_server_dir(server));
+    snprintf(output, sizeof output, "%s/verdict", dir);
+    char *argv[] = {judge, ledger_arg, dir, NULL};
+    check(spawn_reap(spawn_start(&(struct spawn){.argv = argv, .output = output}), 20000, &status));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+PlantedTest(the_judge_exits_as_it_finds)
+{
+    planted_take(0, 1, 0);
+    planted_belief(0, 1, 1, 40);
+    check_int(planted_judge(ledger_path), 0);
+    planted_belief(0, 1, 39, 41);
+    check_int(planted_judge(ledger_path), 1);
+    check_int(planted_judge("/dev/null/ledger"), 2);
 }

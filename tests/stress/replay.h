@@ -3,8 +3,8 @@
 
 /*
  * The replay: the server's append-only file, read as the log of a machine that has one holder for
- * each name. It tells every tenure that there was, in the server's order, and every step that such
- * a machine does not make.
+ * each name, and a queue. It tells every tenure that there was, in the server's order, and every
+ * step that such a machine does not make.
  */
 #ifndef HL_STRESS_REPLAY_H
 #define HL_STRESS_REPLAY_H
@@ -12,45 +12,49 @@
 #include <stddef.h>
 
 #include "ledger.h"
-#include "support/redis_server.h"
+#include "queue.h"
 
 struct replay_tenure {
     uint32_t name, book;
     uint64_t number;
-    size_t order;     /* of its beginning */
-    bool is_repeated; /* the field took the lock again: an acquire whose answer came too late, or
-                         never, is asked again */
-    int64_t count;    /* levels, as last written */
-    int64_t first_expiry_ms;          /* 0: none was ever set */
-    int64_t last_expiry_ms;           /* what every renewal moves */
-    int64_t longest_gap_ms;           /* between two moves of the expiry */
-    int64_t deleted_s;                /* 0: not deleted */
-    const struct replay_tenure *next; /* of the same name */
+    size_t order;        /* of its beginning */
+    bool is_granted;     /* written by the release of another one */
+    bool is_repeated;    /* the field took the lock again: an acquire whose answer came too late, or
+                            never, is asked again */
+    int64_t count, most; /* levels, as last written; the most that were */
+    int64_t began_ms;    /* the server's clock when it took the lock; 0: it has no expiry */
+    int64_t last_expiry_ms; /* what every renewal moves */
+    int64_t *expiry_ms;     /* all of them */
+    size_t expiries, room;
+    int64_t gone_by_ms; /* it was deleted before then; 0: not deleted, or nothing came after */
+    struct replay_tenure *next; /* of the same name */
+
+    int64_t first_ns, seen_ns; /* of all beliefs in it; 0: none; see verdict.c */
+    uint32_t deepest, beliefs;
+    bool is_plain; /* of all of them */
 };
 
 struct replay {
     const struct ledger *ledger;
     struct replay_tenure **tenure; /* in the order of their beginning */
     size_t count, room;
-    struct replay_tenure *current[STRESS_NAMES], *last[STRESS_NAMES];
+    struct replay_tenure *current[STRESS_NAMES], *last[STRESS_NAMES], *first[STRESS_NAMES];
+    struct replay_tenure *deleted[STRESS_NAMES]; /* and the clock was not read since */
+    struct queue queue[STRESS_NAMES];
+    bool is_inside;               /* a transaction: what one script wrote */
+    bool has_taken[STRESS_NAMES]; /* in it, what was free */
+    uint64_t grants;
     uint32_t wrong;       /* steps that the machine does not make */
     char wrong_text[200]; /* the first of them */
 };
 
-void replay_read(struct replay *replay, const struct redis_server *server,
-                 const struct ledger *ledger);
+/* dir: the server's. */
+void replay_read(struct replay *replay, const char *dir, const struct ledger *ledger);
 void replay_free(struct replay *replay);
-
-/* The server's clock when it took the lock: the first expiry less the lease that all begin with. */
-static inline int64_t replay_began_ms(const struct replay_tenure *tenure)
-{
-    return tenure->first_expiry_ms - STRESS_LEASE_MS;
-}
 
 /* Sorted by book, number and order from now on, for replay_find, which gives the last of those that
  * share a field: nobody may have believed in one before. */
 void replay_sort(struct replay *replay);
-const struct replay_tenure *replay_find(const struct replay *replay, uint32_t book,
-                                        uint64_t number);
+struct replay_tenure *replay_find(const struct replay *replay, uint32_t book, uint64_t number);
 
 #endif

@@ -1,58 +1,19 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
+/* The process: its client, its threads, and the canceller. */
 #include "worker.h"
 
-#include <hirelock/hirelock.h>
-#include <pthread.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "lease/name.h"
 #include "support/fatal.h"
-#include "sync/lock.h"
 
-/* A cancel that the canceller may fire; the mutex keeps it alive meanwhile. */
-struct worker_cancel {
-    pthread_mutex_t mutex;
-    hl_cancel *cancel;
-};
+enum { WORKER_LINGER_MS = 10 };
 
-struct worker_process {
-    const struct worker_job *job;
-    hl_client *client;
-    struct worker_cancel cancel[WORKER_THREADS];
-};
-
-struct worker_thread {
-    struct worker_process *process;
-    int index;
-    uint64_t dice;
-    hl_lock *lock[STRESS_NAMES];
-    hl_owner *owner; /* of async calls */
-    pthread_t thread;
-};
-
-/* One tenure of one thread. */
-struct worker_hold {
-    struct worker_thread *thread;
-    struct ledger_record *record;
-    hl_lock *lock;
-    hl_owner *owner; /* NULL: the thread */
-    unsigned levels;
-};
-
-int64_t ledger_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
-static uint64_t worker_roll(struct worker_thread *thread, uint64_t sides)
+uint64_t worker_roll(struct worker_thread *thread, uint64_t sides)
 {
     thread->dice ^= thread->dice << 13;
     thread->dice ^= thread->dice >> 7;
@@ -60,234 +21,69 @@ static uint64_t worker_roll(struct worker_thread *thread, uint64_t sides)
     return thread->dice % sides;
 }
 
-static void worker_strange(struct worker_thread *thread, const char *what, int code,
-                           const char *text)
+static void worker_make_locks(struct worker_thread *thread)
 {
-    struct ledger_book *book = thread->process->job->book;
-    if (atomic_fetch_add(&book->strange, 1) == 0)
-        snprintf(book->strange_text, sizeof book->strange_text, "%s: %s (%s)", what,
-                 hl_err_name(code), text);
+    for (int i = 0; i < STRESS_NAMES; i++)
+        for (int manner = 0; manner < WORKER_MANNERS; manner++) {
+            hl_lock_options options = HL_LOCK_OPTIONS_INIT;
+            char name[8];
+            options.flags = manner & WORKER_POSTED ? HL_LOCK_POSTED_RELEASE : 0;
+            options.linger_ms = manner & WORKER_LINGER ? WORKER_LINGER_MS : 0;
+            snprintf(name, sizeof name, "s%d", i);
+            must(hl_lock_new_with(thread->process->client, name, &options, &thread->lock[i][manner],
+                                  NULL) == 0);
+        }
+    must(hl_owner_new(thread->process->client, &thread->owner) == 0);
 }
 
-/* The number in the owner field of the hold: what the server's log is searched for. */
-static uint64_t worker_number(hl_lock *lock, hl_owner *owner)
+static void worker_free_locks(struct worker_thread *thread)
 {
-    const struct hl_owner *holder = owner ? owner : hli_owner_of_thread();
-    pthread_mutex_lock(&lock->name->mutex);
-    const struct hli_tenure *tenure = hli_name_hold_of(lock->name, holder);
-    uint64_t number = tenure ? tenure->number : 0;
-    pthread_mutex_unlock(&lock->name->mutex);
-    return number;
+    for (int i = 0; i < STRESS_NAMES; i++)
+        for (int manner = 0; manner < WORKER_MANNERS; manner++)
+            hl_lock_free(thread->lock[i][manner]);
+    hl_owner_free(thread->owner);
 }
 
-/* The stamp is taken before the question, so that a stop in between proves nothing too much. */
-static bool worker_believes(struct worker_hold *hold)
-{
-    int64_t now_ns = ledger_now_ns();
-    if (!hl_lock_is_held(hold->lock, hold->owner))
-        return false;
-    if (atomic_load(&hold->record->first_ns) == 0)
-        atomic_store(&hold->record->first_ns, now_ns);
-    atomic_store(&hold->record->seen_ns, now_ns);
-    return true;
-}
-
-static void worker_check_count(struct worker_hold *hold)
-{
-    uint32_t count = hl_lock_hold_count(hold->lock, hold->owner);
-    if (count != hold->levels && worker_believes(hold))
-        worker_strange(hold->thread, "hold count", 0, count < hold->levels ? "low" : "high");
-}
-
-static void worker_stay(struct worker_hold *hold, int64_t us)
-{
-    struct timespec nap = {.tv_nsec = us < 1000 ? us * 1000 : 1000000};
-    int64_t until_ns = ledger_now_ns() + us * 1000;
-    while (worker_believes(hold) && ledger_now_ns() < until_ns)
-        nanosleep(&nap, NULL);
-}
-
-/* Mostly very short; now and then several renewals long, or past the end of a lease time. */
-static int64_t worker_stay_us(struct worker_thread *thread, bool is_watched)
-{
-    uint64_t kind = worker_roll(thread, 1000);
-    if (kind < 970)
-        return (int64_t)worker_roll(thread, 300);
-    if (kind < (is_watched ? 998 : 985))
-        return (int64_t)worker_roll(thread, 20000);
-    return (int64_t)worker_roll(thread, 3 * STRESS_LEASE_MS * INT64_C(1000));
-}
-
-struct worker_async {
-    sem_t done;
-    int code;
-};
-
-static void worker_async_done(int code, const hl_error *err, void *arg)
-{
-    struct worker_async *async = arg;
-    (void)err;
-    async->code = code;
-    sem_post(&async->done);
-}
-
-static int worker_async_end(struct worker_async *async, int started)
-{
-    if (started == 0)
-        while (sem_wait(&async->done) != 0)
-            continue;
-    sem_destroy(&async->done);
-    return started < 0 ? started : async->code;
-}
-
-static int worker_acquire(struct worker_hold *hold, const hl_acquire_options *options,
-                          hl_error *err)
-{
-    struct worker_async async = {.code = 0};
-    if (!hold->owner)
-        return hl_lock_acquire_with(hold->lock, options, err);
-    sem_init(&async.done, 0, 0);
-    return worker_async_end(&async,
-                            hl_lock_acquire_async(hold->lock, options, worker_async_done, &async));
-}
-
-static int worker_release(struct worker_hold *hold, hl_error *err)
-{
-    struct worker_async async = {.code = 0};
-    if (!hold->owner)
-        return hl_lock_release(hold->lock, err);
-    sem_init(&async.done, 0, 0);
-    return worker_async_end(
-        &async, hl_lock_release_async(hold->lock, hold->owner, worker_async_done, &async));
-}
-
-static bool worker_code_is_expected(int code)
-{
-    return code == HL_OK || code == HL_EBUSY || code == HL_ETIMEDOUT || code == HL_ECANCELED ||
-           code == HL_ELOST || code == HL_ECONN || code == HL_EUNKNOWN;
-}
-
-/* Deeper by a level, sometimes with a longer lease. */
-static void worker_nest(struct worker_hold *hold)
-{
-    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
-    hl_error err = HL_ERROR_INIT;
-    options.owner = hold->owner;
-    if (worker_roll(hold->thread, 4) == 0) {
-        options.lease_ms = 2 * STRESS_LEASE_MS;
-        hold->record->is_plain = false;
-    } else if (!hold->record->is_watched) {
-        hold->record->is_plain = false; /* renewed from now on */
-    }
-    int code = worker_acquire(hold, &options, &err);
-    if (code == HL_OK)
-        hold->levels++;
-    else if (code != HL_ELOST && code != HL_ECONN)
-        worker_strange(hold->thread, "nested acquire", code, err.text);
-    worker_check_count(hold);
-}
-
-/* Level by level; what the last one says is written down. */
-static void worker_leave(struct worker_hold *hold)
-{
-    hl_error err = HL_ERROR_INIT;
-    for (; hold->levels > 0; hold->levels--) {
-        worker_check_count(hold);
-        bool is_last = hold->levels == 1;
-        if (is_last)
-            atomic_store(&hold->record->leave_ns, ledger_now_ns());
-        int code = worker_release(hold, &err);
-        if (code != HL_OK && code != HL_ELOST && code != HL_EUNKNOWN)
-            worker_strange(hold->thread, "release", code, err.text);
-        if (is_last && code == HL_OK)
-            atomic_store(&hold->record->freed_ns, ledger_now_ns());
-    }
-    if (hl_lock_is_held(hold->lock, hold->owner))
-        worker_strange(hold->thread, "held after the last release", 0, "");
-}
-
-static void worker_be_inside(struct worker_hold *hold)
-{
-    hold->levels = 1;
-    hold->record->number = worker_number(hold->lock, hold->owner);
-    while (hold->levels < 4 && worker_roll(hold->thread, 100) < 25)
-        worker_nest(hold);
-    worker_stay(hold, worker_stay_us(hold->thread, hold->record->is_watched));
-    worker_leave(hold);
-}
-
-static void worker_set_cancel(struct worker_thread *thread, hl_cancel *cancel)
-{
-    struct worker_cancel *slot = &thread->process->cancel[thread->index];
-    pthread_mutex_lock(&slot->mutex);
-    slot->cancel = cancel;
-    pthread_mutex_unlock(&slot->mutex);
-}
-
-static void worker_choose(struct worker_thread *thread, hl_acquire_options *options)
+/* Stays with a name and a manner for some rounds: passes and lingering need company. */
+static void worker_turn_to(struct worker_thread *thread)
 {
     uint64_t kind = worker_roll(thread, 100);
-    if (kind < 10)
-        options->wait_ms = HL_NO_WAIT;
-    else if (kind < 20)
-        options->wait_ms = (int64_t)worker_roll(thread, 20);
+    if (thread->rounds-- > 0)
+        return;
+    thread->rounds = (uint32_t)worker_roll(thread, 40);
+    thread->manner = (uint32_t)worker_roll(thread, WORKER_MANNERS);
+    if (kind < 45)
+        thread->name = (uint32_t)worker_roll(thread, STRESS_SHARED);
+    else if (kind < 98)
+        thread->name = thread->process->job->home;
     else
-        options->wait_ms = (int64_t)worker_roll(thread, 4 * STRESS_LEASE_MS);
-    if (worker_roll(thread, 100) < 20)
-        options->lease_ms = STRESS_LEASE_MS;
-    if (worker_roll(thread, 100) < 15)
-        options->owner = thread->owner;
-    if (worker_roll(thread, 100) < 15 && hl_cancel_new(&options->cancel) != 0)
-        options->cancel = NULL;
-}
-
-static void worker_round(struct worker_thread *thread, struct ledger_record *record)
-{
-    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
-    hl_error err = HL_ERROR_INIT;
-    record->name = (uint32_t)worker_roll(thread, STRESS_NAMES);
-    worker_choose(thread, &options);
-    struct worker_hold hold = {.thread = thread,
-                               .record = record,
-                               .lock = thread->lock[record->name],
-                               .owner = options.owner};
-    record->is_watched = options.lease_ms == 0;
-    record->is_plain = true;
-    worker_set_cancel(thread, options.cancel);
-    record->invoke_ns = ledger_now_ns();
-    record->code = worker_acquire(&hold, &options, &err);
-    record->return_ns = ledger_now_ns();
-    worker_set_cancel(thread, NULL);
-    hl_cancel_free(options.cancel);
-    if (record->code == HL_OK)
-        worker_be_inside(&hold);
-    else if (!worker_code_is_expected(record->code) || record->code == HL_EUNKNOWN)
-        worker_strange(thread, "acquire", record->code, err.text);
+        thread->name = (uint32_t)worker_roll(thread, STRESS_NAMES);
 }
 
 static void *worker_thread_run(void *arg)
 {
     struct worker_thread *thread = arg;
     const struct worker_job *job = thread->process->job;
-    for (int i = 0; i < STRESS_NAMES; i++) {
-        char name[8];
-        snprintf(name, sizeof name, "s%d", i);
-        must(hl_lock_new(thread->process->client, name, &thread->lock[i], NULL) == 0);
-    }
-    must(hl_owner_new(thread->process->client, &thread->owner) == 0);
+    worker_make_locks(thread);
     while (!atomic_load(&job->ledger->stops)) {
         uint32_t index = atomic_fetch_add(&job->book->used, 1);
         if (index >= LEDGER_RECORDS)
             break;
+        worker_turn_to(thread);
         worker_round(thread, &job->book->record[index]);
     }
-    for (int i = 0; i < STRESS_NAMES; i++)
-        hl_lock_free(thread->lock[i]);
-    hl_owner_free(thread->owner);
+    worker_free_locks(thread);
     return NULL;
 }
 
-static hl_client *worker_open(const char *url)
+static void worker_event(const hl_event *event, void *arg)
+{
+    struct ledger_book *book = arg;
+    if (event->kind == HL_EVENT_RELEASE_FAILED)
+        atomic_fetch_add(&book->tally.failed_releases, 1);
+}
+
+static hl_client *worker_open(const struct worker_job *job)
 {
     hl_client_options options = HL_CLIENT_OPTIONS_INIT;
     hl_client *client = NULL;
@@ -298,7 +94,9 @@ static hl_client *worker_open(const char *url)
     options.request_timeout_ms = 400;
     options.backoff_min_ms = 10;
     options.backoff_max_ms = 100;
-    if (hl_client_open(url, &options, &client, &err) != 0)
+    options.on_event = worker_event;
+    options.arg = job->book;
+    if (hl_client_open(job->url, &options, &client, &err) != 0)
         fatal("open: %s", err.text);
     return client;
 }
@@ -311,25 +109,43 @@ static void worker_cancel_one(struct worker_process *process, int index)
     pthread_mutex_unlock(&slot->mutex);
 }
 
+static void worker_tell(const struct worker_process *process)
+{
+    struct ledger_tally *tally = &process->job->book->tally;
+    hl_stats stats = {.size = sizeof stats};
+    must(hl_client_stats(process->client, &stats) == 0);
+    atomic_store(&tally->passes, stats.passes);
+    atomic_store(&tally->grants, stats.grants);
+    atomic_store(&tally->lingers, stats.lingers);
+    atomic_store(&tally->losses, stats.losses);
+    atomic_store(&tally->reconnects, stats.reconnects);
+}
+
+static void worker_begin(struct worker_process *process, struct worker_thread *thread, int index)
+{
+    pthread_mutex_init(&process->cancel[index].mutex, NULL);
+    *thread = (struct worker_thread){.process = process,
+                                     .index = index,
+                                     .dice = (uint64_t)ledger_now_ns() ^ (uint64_t)getpid() << 40 ^
+                                             (uint64_t)(index + 1)};
+    must(pthread_create(&thread->thread, NULL, worker_thread_run, thread) == 0);
+}
+
 void worker_run(const struct worker_job *job)
 {
-    struct worker_process process = {.job = job, .client = worker_open(job->url)};
+    struct worker_process process = {.job = job, .client = worker_open(job)};
     struct worker_thread thread[WORKER_THREADS];
     snprintf(job->book->uuid, sizeof job->book->uuid, "%s", hl_client_id(process.client));
-    for (int i = 0; i < WORKER_THREADS; i++) {
-        pthread_mutex_init(&process.cancel[i].mutex, NULL);
-        thread[i] = (struct worker_thread){.process = &process,
-                                           .index = i,
-                                           .dice = (uint64_t)ledger_now_ns() ^
-                                                   (uint64_t)getpid() << 40 ^ (uint64_t)(i + 1)};
-        must(pthread_create(&thread[i].thread, NULL, worker_thread_run, &thread[i]) == 0);
-    }
+    for (int i = 0; i < WORKER_THREADS; i++)
+        worker_begin(&process, &thread[i], i);
     for (int i = 0; !atomic_load(&job->ledger->stops); i++) {
         struct timespec nap = {.tv_nsec = 3000000};
         nanosleep(&nap, NULL);
         worker_cancel_one(&process, i % WORKER_THREADS);
+        worker_tell(&process);
     }
     for (int i = 0; i < WORKER_THREADS; i++)
         pthread_join(thread[i].thread, NULL);
+    worker_tell(&process);
     hl_client_close(process.client);
 }

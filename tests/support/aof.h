@@ -18,6 +18,9 @@ typedef void aof_visitor(const struct resp_command *command, int64_t at_s, void 
  * commands. A command that is not complete ends the reading. */
 size_t aof_read(const struct redis_server *server, aof_visitor *visitor, void *arg);
 
+/* The same of the server whose directory this is. Needs nothing but this and resp.h. */
+size_t aof_read_dir(const char *dir, aof_visitor *visitor, void *arg);
+
 /* How often a command with these first words (PEXPIREAT name) stands in it. */
 size_t aof_count(const struct redis_server *server, const char *words);
 
