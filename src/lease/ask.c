@@ -14,6 +14,7 @@
 #include "lease/grant.h"
 #include "lease/hold.h"
 #include "lease/keep.h"
+#include "lease/loss.h"
 #include "lease/release.h"
 
 enum { ASK_RETRY_MS = 100 }; /* after a refusal, doubled up to the poll */
@@ -227,6 +228,8 @@ static void ask_take_done(struct hli_turn *turn, struct hli_tenure *tenure,
 static void ask_kept_done(struct hli_turn *turn, struct hli_tenure *tenure, enum hli_asking asking,
                           const struct hli_answer *answer)
 {
+    if (hli_loss_by_time(turn, tenure))
+        return; /* what is over does not come back, whatever the answer says */
     if (asking == HLI_ASKING_TAKE)
         hli_grant_crossed(turn, tenure, answer);
     else if (asking == HLI_ASKING_KEEP)

@@ -87,7 +87,7 @@ static void grant_begin_hold(struct hli_turn *turn, struct hli_tenure *tenure,
     tenure->least_count = tenure->most_count = 1;
     tenure->grant_stamp = grant->stamp;
     tenure->renew_at = hli_after_ms(turn->now, renew_ms);
-    hli_keep_note_word(tenure, grant->waiting == 0 ? turn->now : 0);
+    hli_keep_note_word(tenure, grant->waiting == 0 ? tenure->anchor_at : 0);
     tenure->is_wanted = grant->waiting > 0;
     name->answered_at = turn->now;
     name->asked_at = 0;
@@ -232,7 +232,7 @@ void hli_grant_crossed(struct hli_turn *turn, struct hli_tenure *tenure,
         hli_reply_integer_at(answer->reply, 0, &status);
     if (status == 1)
         hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms);
-    else if (status == 0 && hli_busy_stamp(answer) >= tenure->grant_stamp)
+    else if (status == 0 && hli_busy_stamp(answer) > tenure->grant_stamp)
         hli_loss_of_key(turn, tenure);
     if (tenure->state == HLI_TENURE_OWN)
         hli_deepen_go(turn, tenure);

@@ -43,14 +43,29 @@ void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const ch
     hli_ask_go(turn); /* others of this process contend, with a field of their own */
 }
 
-void hli_loss_of_key(struct hli_turn *turn, struct hli_tenure *tenure)
+/* Of one that lingers nobody is told; its release takes away what a late command may have left. */
+static void loss_of_tenure(struct hli_turn *turn, struct hli_tenure *tenure, const char *reason)
 {
     if (tenure->state == HLI_TENURE_OWN) {
-        hli_loss_declare(turn, tenure, "gone");
+        hli_loss_declare(turn, tenure, reason);
         return;
     }
-    hli_release_quietly(turn, tenure); /* nobody was inside; a late command of ours may be */
+    hli_release_quietly(turn, tenure);
     hli_ask_go(turn);
+}
+
+void hli_loss_of_key(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    loss_of_tenure(turn, tenure, "gone");
+}
+
+bool hli_loss_by_time(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    bool is_over = turn->now >= hli_hold_validity(tenure);
+
+    if (is_over)
+        loss_of_tenure(turn, tenure, "expired");
+    return is_over;
 }
 
 /* The thread has ended inside its hold: what it guarded is in an unknown state, so the key is left

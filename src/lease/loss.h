@@ -10,6 +10,9 @@
  * Name mutex. */
 void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const char *reason);
 
+/* Is the validity of a tenure over that is held or kept? Declares it if so. Name mutex. */
+bool hli_loss_by_time(struct hli_turn *turn, struct hli_tenure *tenure);
+
 /* The server says that the key of a tenure that is held or kept is not there any more. Name mutex.
  */
 void hli_loss_of_key(struct hli_turn *turn, struct hli_tenure *tenure);
