@@ -10,6 +10,7 @@ enum {
     LEAD_VAIN_POLLS = 3, /* in a row, then it pauses */
     LEAD_MIN_PAUSE = 16, /* so many times, doubled as long as it is in vain */
     LEAD_MAX_PAUSE = 1024,
+    LEAD_GAP_NS = 20 * 1000, /* one look at the socket takes less, unless the core is given away */
 };
 
 enum lead_next { LEAD_ON, LEAD_RUNG, LEAD_ENOUGH, LEAD_TO_LOOP };
@@ -24,16 +25,22 @@ bool hli_lead_polls(struct hli_lead_polling *polling)
     return false;
 }
 
+static unsigned lead_longer_pause(unsigned pause)
+{
+    if (pause == 0)
+        return LEAD_MIN_PAUSE;
+    return pause >= LEAD_MAX_PAUSE / 2 ? LEAD_MAX_PAUSE : pause * 2;
+}
+
+/* Slowly back, for beside others some polls are worth it by chance. */
 void hli_lead_has_polled(struct hli_lead_polling *polling, bool was_worth_it)
 {
-    if (was_worth_it) {
-        polling->in_vain = polling->pause = 0;
-    } else if (++polling->in_vain >= LEAD_VAIN_POLLS) {
-        polling->pause = polling->pause == 0 ? LEAD_MIN_PAUSE : polling->pause * 2;
-        if (polling->pause > LEAD_MAX_PAUSE)
-            polling->pause = LEAD_MAX_PAUSE;
-        polling->left_out = polling->pause;
-    }
+    polling->in_vain = was_worth_it ? 0 : polling->in_vain + 1;
+    if (was_worth_it)
+        polling->pause = polling->pause / 2 < LEAD_MIN_PAUSE ? 0 : polling->pause / 2;
+    else if (polling->pause > 0 || polling->in_vain >= LEAD_VAIN_POLLS)
+        polling->pause = lead_longer_pause(polling->pause);
+    polling->left_out = polling->pause;
 }
 
 static enum lead_next lead_tell(struct hli_conn *conn)
@@ -78,23 +85,31 @@ static bool lead_is_recalled(const struct hli_reader *reader)
     return atomic_load_explicit(&reader->is_recalled, memory_order_relaxed);
 }
 
+static bool lead_is_over(enum lead_next next, const struct hli_gate *gate)
+{
+    return next != LEAD_ON || !hli_gate_is_shut(gate);
+}
+
+/* It was worth it if the answer came while it looked, and nobody else had this core meanwhile: one
+ * who sleeps would have been woken before those who only compute. */
 static enum lead_next lead_poll_busily(struct hli_conn *conn, const struct hli_gate *gate)
 {
-    hli_ns end = hli_now() + conn->polling.ns;
-    bool is_late;
+    hli_ns now = hli_now(), end = now + conn->polling.ns, before = now;
+    enum lead_next next = lead_read(conn);
 
-    do {
-        enum lead_next next = lead_read(conn);
-        if (next != LEAD_ON || !hli_gate_is_shut(gate)) {
-            hli_lead_has_polled(&conn->polling, true);
-            return next == LEAD_ON ? LEAD_ENOUGH : next;
-        }
+    if (lead_is_over(next, gate))
+        return next; /* here it was without any polling */
+    while (now < end && now - before < LEAD_GAP_NS && lead_is_alone(&conn->reader) &&
+           !lead_is_recalled(&conn->reader) && !lead_is_over(next, gate)) {
         lead_relax();
-        is_late = hli_now() >= end;
-    } while (!is_late && lead_is_alone(&conn->reader) && !lead_is_recalled(&conn->reader));
-    if (is_late)
-        hli_lead_has_polled(&conn->polling, false);
-    return LEAD_ON;
+        next = lead_read(conn);
+        before = now;
+        now = hli_now();
+    }
+    bool is_over = lead_is_over(next, gate);
+    if (is_over || lead_is_alone(&conn->reader))
+        hli_lead_has_polled(&conn->polling, is_over && now - before < LEAD_GAP_NS);
+    return next;
 }
 
 /* Until there is something to read, the bell rings, or the deadline comes. What is polled may be
@@ -133,14 +148,11 @@ static enum lead_next lead_pause(struct hli_conn *conn)
 }
 
 /* A bell may be late, of one who led before. */
-static enum lead_next lead_wake(struct hli_conn *conn, struct hli_gate *gate, enum lead_next woken)
+static enum lead_next lead_wake(struct hli_conn *conn, enum lead_next woken)
 {
     if (woken == LEAD_RUNG)
         hli_buzzer_hush(&conn->reader.bell);
-    enum lead_next next = lead_read(conn);
-    if (next == LEAD_ON && (woken == LEAD_ENOUGH || !hli_gate_is_shut(gate)))
-        return LEAD_ENOUGH;
-    return next;
+    return lead_read(conn);
 }
 
 void hli_conn_lead(struct hli_conn *conn, struct hli_gate *gate, hli_ns deadline)
@@ -152,7 +164,9 @@ void hli_conn_lead(struct hli_conn *conn, struct hli_gate *gate, hli_ns deadline
         enum lead_next woken = polls ? LEAD_ON : lead_sleep(conn, gate, deadline);
         if (!lead_resume(conn))
             return;
-        next = polls ? lead_poll_busily(conn, gate) : lead_wake(conn, gate, woken);
+        next = polls ? lead_poll_busily(conn, gate) : lead_wake(conn, woken);
+        if (next == LEAD_ON && (woken == LEAD_ENOUGH || !hli_gate_is_shut(gate)))
+            next = LEAD_ENOUGH;
         if (next == LEAD_ON)
             next = lead_pause(conn);
         polls = false;
