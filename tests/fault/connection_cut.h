@@ -46,12 +46,13 @@ static inline void cut_stop(struct cut *cut)
 static inline void cut_check_aftermath(struct cut *cut)
 {
     check_int(hl_lock_hold_count(cut->lock, NULL), 0);
+    expect_gone(cut->c.server, "cut");
     expect_code(hl_lock_acquire_for(cut->others_lock, slow_ms(1000), err), HL_OK);
     expect_code(hl_client_ping(cut->client, slow_ms(2000), err), HL_OK);
     check(connection_key_is_of(cut->c.server, "cut", cut->other));
     check_str(redis_str(cut->c.server, "HVALS cut"), "1");
     expect_code(hl_lock_release(cut->others_lock, err), HL_OK);
-    check_int(redis_int(cut->c.server, "EXISTS cut"), 0);
+    expect_gone(cut->c.server, "cut");
 }
 
 /* Acquire and release. */
@@ -100,6 +101,7 @@ static inline void cut_waiting(struct cut *cut)
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
     struct connection_call call;
     options.lease_ms = slow_ms(20000);
+    expect_gone(cut->c.server, "cut");
     uint64_t waiters = connection_count(cut->client, connection_waiters);
     expect_code(hl_lock_acquire_with(cut->others_lock, &options, err), HL_OK);
     connection_call_start(&call, cut->lock, slow_ms(10000));
@@ -143,8 +145,10 @@ static inline void cut_loading(struct cut *cut)
 
 static inline uint64_t cut_length(struct cut *cut, cut_scenario *scenario, enum proxy_direction way)
 {
+    expect_gone(cut->c.server, "cut");
     uint64_t before = proxy_bytes(cut->c.proxy, PROXY_EVERY, way);
     scenario(cut);
+    expect_gone(cut->c.server, "cut");
     return proxy_bytes(cut->c.proxy, PROXY_EVERY, way) - before;
 }
 

@@ -43,6 +43,7 @@ static void check_half_open(enum proxy_direction direction)
     silence_start(&silence, &options);
     expect_code(hl_lock_acquire(silence.lock, err), HL_OK);
     expect_code(hl_lock_release(silence.lock, err), HL_OK);
+    expect_gone(silence.c.server, "silence");
     proxy_hold(silence.c.proxy, COMMANDS, direction);
     int64_t begin_ms = now_ms();
     expect_code(hl_lock_acquire_for(silence.lock, slow_ms(3000), err), HL_OK);
@@ -52,7 +53,7 @@ static void check_half_open(enum proxy_direction direction)
               "%lld ms", (long long)lasted_ms);
     check_str(redis_str(silence.c.server, "HVALS silence"), "1");
     expect_code(hl_lock_release(silence.lock, err), HL_OK);
-    check_int(redis_int(silence.c.server, "EXISTS silence"), 0);
+    expect_gone(silence.c.server, "silence");
     silence_stop(&silence);
 }
 

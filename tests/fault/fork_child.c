@@ -198,6 +198,8 @@ Test(fork_child, every_call_is_refused_and_the_parent_keeps_all_it_holds, .init 
     check_int(kit_told(&events, HL_EVENT_LOST), 0);
     check_int(kit_told(&events, HL_EVENT_DISCONNECTED), 0);
     check_int(kit_stats(client).reconnects, 0);
+    expect_gone(server, "busy");
+    expect_gone(server, "held");
     check_str(redis_str(server, "KEYS *"), "");
     parent_close();
 }

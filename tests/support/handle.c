@@ -5,8 +5,7 @@
 
 #include "handle.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "redis_probe.h"
 
 static bool handle_wants(const char *word)
 {
@@ -24,6 +23,11 @@ bool handle_lingers(void)
     return handle_wants("linger");
 }
 
+bool handle_is_plain(void)
+{
+    return !handle_is_posted() && !handle_lingers();
+}
+
 int handle_new(hl_client *client, const char *name, hl_lock **ret_lock, hl_error *err)
 {
     hl_lock_options options = HL_LOCK_OPTIONS_INIT;
@@ -32,7 +36,18 @@ int handle_new(hl_client *client, const char *name, hl_lock **ret_lock, hl_error
     return hl_lock_new_with(client, name, &options, ret_lock, err);
 }
 
-int handle_answered(int code)
+void handle_expect_released(const struct hl_test_place *place, int actual, int expected)
 {
-    return handle_is_posted() ? HL_OK : code;
+    bool may_be_ok = !handle_is_plain(), must_be_ok = handle_is_posted();
+    bool is_right = must_be_ok ? actual == HL_OK : actual == expected;
+    if (!is_right && !(may_be_ok && actual == HL_OK))
+        hl_test_fail(place->file, place->line, "%s is %s, expected %s", place->what,
+                     hl_err_name(actual), hl_err_name(must_be_ok ? HL_OK : expected));
+}
+
+bool handle_is_gone(struct redis_server *server, const char *name)
+{
+    if (handle_is_plain())
+        return redis_int(server, "EXISTS %s", name) == 0;
+    return redis_wait_int(server, 0, 5000, "EXISTS %s", name);
 }
