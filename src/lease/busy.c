@@ -138,6 +138,21 @@ static void busy_set_anchor(struct hli_tenure *tenure, const struct hli_answer *
     tenure->busy_stamp = hli_busy_stamp(answer);
 }
 
+/* Held by a tenure of ours whose release is under way: it was posted, and bounced, and what was
+ * sent behind it came first. That is no answer for a try; asked again when the release is answered.
+ */
+static bool busy_is_with_ourselves(const struct hli_name *name)
+{
+    const struct hli_tenure *tenure;
+    char field[HLI_FIELD_SIZE];
+
+    TAILQ_FOREACH (tenure, &name->past, link)
+        if (tenure->is_releasing &&
+            strcmp(hli_tenure_field(tenure, field), name->contest->busy.owner) == 0)
+            return true;
+    return false;
+}
+
 void hli_busy_answered(struct hli_turn *turn, struct hli_tenure *tenure,
                        const struct hli_answer *answer)
 {
@@ -160,6 +175,10 @@ void hli_busy_answered(struct hli_turn *turn, struct hli_tenure *tenure,
     turn->contest = contest;
     struct hli_busy before = contest->busy;
     busy_note(turn, answer);
+    if (busy_is_with_ourselves(name)) {
+        hli_turn_timer(turn, hli_busy_poll_at(turn));
+        return;
+    }
     bool asks_again = hli_busy_finish_tries(turn, tenure->ask.sent_at);
     busy_look_for_ghost(turn);
     if (TAILQ_EMPTY(&name->waiters))

@@ -174,6 +174,25 @@ Test(script_cache, may_be_filled_by_somebody_else)
     redis_server_stop(server);
 }
 
+/* The script of the release is not there yet, and the one of the acquire behind it is. */
+Test(script_cache, lacks_a_posted_release_and_the_try_behind_it_is_not_busy_with_itself)
+{
+    struct redis_server *server = redis_server_start(NULL);
+    hl_client *client = fault_client(server, NULL);
+    hl_lock_options options = HL_LOCK_OPTIONS_INIT;
+    hl_lock *lock = NULL;
+    options.flags = HL_LOCK_POSTED_RELEASE;
+    check_int(hl_lock_new_with(client, "n", &options, &lock, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        check_int(hl_lock_try_acquire(lock, NULL), 0);
+        check_int(hl_lock_release(lock, NULL), 0);
+    }
+    check(redis_wait_int(server, 0, 5000, "DBSIZE"));
+    hl_lock_free(lock);
+    hl_client_close(client);
+    redis_server_stop(server);
+}
+
 Test(script_cache, is_empty_after_a_restart_and_nobody_notices)
 {
     struct redis_server *server = redis_server_start(&(struct redis_options){.appendonly = true});
