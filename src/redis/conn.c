@@ -376,6 +376,14 @@ bool hli_conn_tell_plain(struct hli_conn *conn, const struct hli_reply *reply)
     return is_plain;
 }
 
+bool hli_conn_is_idle(struct hli_conn *conn)
+{
+    pthread_mutex_lock(&conn->mutex);
+    bool is_idle = conn->in_flight_count == 0;
+    pthread_mutex_unlock(&conn->mutex);
+    return is_idle;
+}
+
 /* Armed at once if somebody waits for an answer; if nobody does, a moment later and only if it is
  * not led again until then. */
 void hli_conn_leave(struct hli_conn *conn, bool to_loop)

@@ -97,6 +97,7 @@ void hli_conn_set_ready(struct hli_conn *conn); /* until it is closed */
  * loop to read on, or for whoever comes. */
 bool hli_conn_tell_plain(struct hli_conn *conn, const struct hli_reply *reply);
 void hli_conn_leave(struct hli_conn *conn, bool to_loop);
+bool hli_conn_is_idle(struct hli_conn *conn); /* nothing is in flight */
 
 /* In a forked child: closes the socket, without a word to anybody. */
 void hli_conn_abandon(struct hli_conn *conn);

@@ -55,7 +55,9 @@ static enum lead_next lead_tell(struct hli_conn *conn)
         }
         hli_reply_free(reply);
     }
-    return rc < 0 ? LEAD_TO_LOOP : LEAD_ON;
+    if (rc < 0)
+        return LEAD_TO_LOOP;
+    return hli_conn_is_idle(conn) ? LEAD_ENOUGH : LEAD_ON; /* busy: there is nothing to read for */
 }
 
 static enum lead_next lead_read(struct hli_conn *conn)
