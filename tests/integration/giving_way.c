@@ -1,0 +1,433 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Giving way: what a client keeps for its own next owner it keeps only on fresh word that nobody
+ * else waits, as long as it is surely its own, and it lets Redisson's waiters go first now and
+ * then.
+ */
+
+#include "lease/client.h"
+#include "support/recorder.h"
+#include "support/redis_link.h"
+#include "sync/lock.h"
+#include "two_links.h"
+
+#define Law(suite, name) Test(suite, name, .init = server_up_tcp, .fini = server_down)
+
+enum { OFTEN = 20, OLD_MS = 30, LINGER_MS = 1000 };
+
+static hl_client *client;
+static hl_lock *stock;
+static struct recorder told = RECORDER_INIT, released = RECORDER_INIT, events = RECORDER_INIT;
+static atomic_int failed_releases;
+
+static void note_event(const hl_event *event, void *arg)
+{
+    (void)arg;
+    if (event->kind == HL_EVENT_RELEASE_FAILED)
+        atomic_fetch_add(&failed_releases, 1);
+}
+
+static void begin_at(const char *url, unsigned flags, int64_t linger_ms)
+{
+    hl_lock_options options = HL_LOCK_OPTIONS_INIT;
+    options.flags = flags;
+    options.linger_ms = linger_ms;
+    client = open_client_at(url, CLIENT(.poll_ms = 10000, .watchdog_timeout_ms = 60000,
+                                        .backoff_min_ms = 1, .on_event = note_event));
+    expect_ok(hl_lock_new_with(client, "stock", &options, &stock, NULL));
+    expect_ok(hl_lock_acquire(stock, NULL)); /* from now on the server knows the scripts */
+    redis_do(server, "DEL stock");
+    (void)hl_lock_release(stock, NULL);
+}
+
+static void begin(unsigned flags, int64_t linger_ms)
+{
+    begin_at(redis_server_url(server), flags, linger_ms);
+}
+
+static void end(void)
+{
+    hl_lock_free(stock);
+}
+
+static struct hli_tenure *current(void)
+{
+    return stock->name->current;
+}
+
+/* Changes something of the tenure, as time would. */
+#define tamper(what)                                                                               \
+    do {                                                                                           \
+        pthread_mutex_lock(&stock->name->mutex);                                                   \
+        what;                                                                                      \
+        pthread_mutex_unlock(&stock->name->mutex);                                                 \
+    } while (0)
+
+static void pass_time(int64_t ms)
+{
+    int64_t since_ms = now_ms();
+    while (now_ms() < since_ms + ms)
+        deadline_nap();
+}
+
+/* Until it lingers, which on a busy machine may take more than one try. */
+static void linger(void)
+{
+    struct deadline deadline = deadline_in(20000);
+    do {
+        check(!deadline_is_over(deadline));
+        expect_ok(hl_lock_acquire(stock, NULL));
+        expect_ok(hl_lock_release(stock, NULL));
+    } while (redis_int(server, "EXISTS stock") == 0);
+}
+
+/* ---- Word that nobody waits ---- */
+
+Law(lingering, is_for_those_who_have_fresh_word_only)
+{
+    begin(0, LINGER_MS);
+    linger();
+    expect_free(stock);
+    expect_ok(hl_lock_acquire(stock, NULL));
+    pass_time(OLD_MS);
+    expect_ok(hl_lock_release(stock, NULL));
+    check_int(redis_int(server, "EXISTS stock"), 0);
+    end();
+}
+
+Law(lingering, counts_its_word_from_the_request)
+{
+    struct proxy *proxy = proxy_start_before(server);
+    begin_at(proxy_url(proxy), 0, LINGER_MS);
+    proxy_delay(proxy, PROXY_EVERY, PROXY_DOWN, OLD_MS);
+    expect_ok(hl_lock_acquire(stock, NULL));
+    expect_ok(hl_lock_release(stock, NULL));
+    check_int(redis_int(server, "EXISTS stock"), 0);
+    end();
+    close_client(client);
+    proxy_stop(proxy);
+}
+
+/* The hold of one owner, and another one of the same client behind it; the first lets go. */
+static void hand_on(const hl_acquire_options *options, const hl_acquire_options *next, int64_t ms)
+{
+    static int turns;
+    hl_owner *first = new_owner(client), *second = new_owner(client);
+    hl_acquire_options asked = *options, asked_next = *next;
+    asked.owner = first;
+    asked.wait_ms = asked_next.wait_ms = HL_WAIT_FOREVER;
+    asked_next.owner = second;
+    expect_ok(hl_lock_acquire_with(stock, &asked, NULL));
+    expect_ok(hl_lock_acquire_async(stock, &asked_next, record_done, &told));
+    pass_time(ms);
+    expect_ok(hl_lock_release_as(stock, first, NULL));
+    check(recorder_wait(&told, ++turns));
+    expect_ok(hl_lock_release_as(stock, second, NULL));
+    free_owner(first);
+    free_owner(second);
+}
+
+Law(a_pass, is_for_those_who_have_fresh_word_only)
+{
+    begin(0, 0);
+    for (int i = 0; i < 3; i++)
+        hand_on(ACQUIRE(.lease_ms = 0), ACQUIRE(.lease_ms = 0), OLD_MS);
+    check_int(stats_of(client).passes, 0);
+    end();
+}
+
+Law(f14_a_pass, is_from_a_renewed_hold_to_a_renewed_one)
+{
+    begin(0, 0);
+    for (int i = 0; i < OFTEN; i++) {
+        hand_on(ACQUIRE(.lease_ms = 5000), ACQUIRE(.lease_ms = 0), 0);
+        hand_on(ACQUIRE(.lease_ms = 0), ACQUIRE(.lease_ms = 5000), 0);
+    }
+    check_int(stats_of(client).passes, 0);
+    for (int i = 0; i < OFTEN; i++)
+        hand_on(ACQUIRE(.lease_ms = 0), ACQUIRE(.lease_ms = 0), 0);
+    check(stats_of(client).passes > 0);
+    end();
+}
+
+Law(f14_lingering, is_not_for_a_lease_time)
+{
+    begin(0, LINGER_MS);
+    for (int i = 0; i < OFTEN; i++) {
+        expect_ok(hl_lock_acquire_with(stock, ACQUIRE(.lease_ms = 2000), NULL));
+        expect_ok(hl_lock_release(stock, NULL));
+        check_int(redis_int(server, "EXISTS stock"), 0);
+    }
+    end();
+}
+
+/* ---- Somebody else asks ---- */
+
+static bool is_wanted(void *arg)
+{
+    bool *answer = arg;
+    tamper(*answer = current() && current()->is_wanted);
+    return *answer;
+}
+
+Law(f9_a_want, ends_passing_at_once)
+{
+    begin(0, 0);
+    hl_client *rival = open_client(CLIENT(.poll_ms = 10000));
+    hl_owner *rivals = new_owner(rival), *first = new_owner(client), *second = new_owner(client);
+    hl_lock *rivals_stock = new_lock(rival, "stock");
+    struct recorder others = RECORDER_INIT;
+    bool answer = false;
+    expect_ok(hl_lock_acquire_with(stock, ACQUIRE(.owner = first), NULL));
+    expect_ok(hl_lock_acquire_async(rivals_stock, ACQUIRE(.owner = rivals, .wait_ms = -1),
+                                    record_done, &others));
+    check(wait_until(is_wanted, &answer, 10000));
+    tamper(current()->word_at = hli_now()); /* as fresh as can be */
+    expect_ok(
+        hl_lock_acquire_async(stock, ACQUIRE(.owner = second, .wait_ms = -1), record_done, &told));
+    expect_ok(hl_lock_release_as(stock, first, NULL));
+    expect_story(&others, "done HL_OK");
+    check_int(stats_of(client).passes, 0);
+    expect_ok(hl_lock_release_as(rivals_stock, rivals, NULL));
+    expect_story(&told, "done HL_OK");
+    expect_ok(hl_lock_release_as(stock, second, NULL));
+    end();
+}
+
+/* Lingers from now on until its lease makes it stop. */
+static void linger_for_long(void)
+{
+    linger();
+    tamper(if (current() && current()->state == HLI_TENURE_IDLE) current()->idle_until =
+               hli_after_ms(hli_now(), 60000));
+}
+
+Law(f9_a_want, ends_lingering_at_once)
+{
+    begin(0, LINGER_MS);
+    hl_lock *rivals = new_lock(open_client(CLIENT(.poll_ms = 10000)), "stock");
+    linger_for_long();
+    int64_t before_ms = now_ms();
+    expect_ok(hl_lock_acquire_for(rivals, slow_ms(20000), NULL));
+    check(now_ms() - before_ms < slow_ms(1500)); /* two thirds of its lease are more than 3 s */
+    end();
+}
+
+Law(lingering, is_over_after_its_time)
+{
+    begin(0, 50);
+    linger();
+    check(redis_wait_int(server, 0, 2000, "EXISTS stock"));
+    end();
+}
+
+Law(lingering, ends_with_its_link)
+{
+    begin(0, LINGER_MS);
+    linger_for_long();
+    check(redis_kill_clients(server, REDIS_NORMAL) > 0);
+    check(redis_wait_int(server, 0, 2000, "EXISTS stock"));
+    end();
+}
+
+/* ---- What is not there any more is not kept ---- */
+
+/* The second owner gets it by a pass, while the word is old enough to ask for a new one; the answer
+ * is kept until its caller has it. */
+static bool passes_what_is_gone(struct proxy *proxy, hl_owner *first, hl_owner *second)
+{
+    int turn = recorder_count(&told) + 1;
+    uint64_t before = stats_of(client).passes;
+    expect_ok(hl_lock_acquire_with(stock, ACQUIRE(.owner = first, .wait_ms = -1), NULL));
+    expect_ok(hl_lock_acquire_async(
+        stock,
+        ACQUIRE(.owner = second, .wait_ms = -1, .on_event = record_event, .event_arg = &events),
+        record_done, &told));
+    redis_do(server, "DEL stock");
+    proxy_hold(proxy, PROXY_EVERY, PROXY_DOWN);
+    tamper(current()->word_at = hli_now() - HLI_MS(12));
+    expect_ok(hl_lock_release_async(stock, first, record_done, &released));
+    bool was_passed = stats_of(client).passes > before;
+    if (was_passed)
+        check(recorder_wait(&told, turn));
+    proxy_pass(proxy);
+    check(recorder_wait(&told, turn));
+    return was_passed;
+}
+
+static bool is_lost(void *arg)
+{
+    return recorder_says(arg, "LOST gone");
+}
+
+/* Not the first time: the server has to learn the script. */
+Law(a_keep, that_finds_nothing_is_a_loss)
+{
+    struct proxy *proxy = proxy_start_before(server);
+    begin_at(proxy_url(proxy), 0, 0);
+    hl_owner *first = new_owner(client), *second = new_owner(client);
+    struct deadline deadline = deadline_in(15000); /* its renewal would be due in 20 s */
+    while (!passes_what_is_gone(proxy, first, second) || !wait_until(is_lost, &events, 100)) {
+        check(!deadline_is_over(deadline));
+        (void)hl_lock_release_as(stock, second, NULL);
+    }
+    expect_outcome(hl_lock_release_as(stock, second, NULL), HL_ELOST);
+    end();
+    close_client(client);
+    proxy_stop(proxy);
+}
+
+Law(a_nested_call, into_a_hold_that_is_over_is_refused)
+{
+    begin(0, 0);
+    expect_ok(hl_lock_acquire(stock, NULL));
+    tamper(current()->valid_until = 1); /* nobody else has looked at the clock yet */
+    expect_outcome(hl_lock_acquire(stock, NULL), HL_ELOST);
+    expect_outcome(hl_lock_release(stock, NULL), HL_ELOST);
+    end();
+}
+
+Law(a_nested_release, from_a_hold_that_is_over_says_so)
+{
+    begin(0, 0);
+    expect_ok(hl_lock_acquire(stock, NULL));
+    expect_ok(hl_lock_acquire(stock, NULL));
+    tamper(current()->valid_until = 1);
+    expect_outcome(hl_lock_release(stock, NULL), HL_ELOST);
+    expect_outcome(hl_lock_release(stock, NULL), HL_ELOST);
+    end();
+}
+
+Law(what_lingers, is_not_taken_up_when_it_may_be_over)
+{
+    char field[128];
+    begin(0, LINGER_MS);
+    linger();
+    snprintf(field, sizeof field, "%s", field_of(stock));
+    tamper(if (current()) current()->valid_until = 1);
+    expect_ok(hl_lock_acquire_for(stock, slow_ms(10000), NULL));
+    check(strcmp(field_of(stock), field) != 0);
+    expect_held_by(client, stock, 1);
+    end();
+}
+
+/* A close has begun, and has not come to this name yet. */
+Law(a_closed_client, has_no_shortcut)
+{
+    begin(0, LINGER_MS);
+    expect_ok(hl_lock_acquire(stock, NULL));
+    atomic_store(&client->is_closed, true);
+    int nested = hl_lock_acquire(stock, NULL);
+    atomic_store(&client->is_closed, false);
+    expect_outcome(nested, HL_ECLOSED);
+    expect_ok(hl_lock_release(stock, NULL));
+    linger();
+    atomic_store(&client->is_closed, true);
+    int lingering = hl_lock_acquire(stock, NULL);
+    atomic_store(&client->is_closed, false);
+    expect_outcome(lingering, HL_ECLOSED);
+    end();
+}
+
+Law(a_posted_release, that_finds_nothing_is_told_by_an_event)
+{
+    begin(HL_LOCK_POSTED_RELEASE, 0);
+    expect_ok(hl_client_ping(client, -1, NULL));
+    int before = atomic_load(&failed_releases);
+    expect_ok(hl_lock_acquire(stock, NULL));
+    redis_do(server, "DEL stock");
+    expect_ok(hl_lock_release(stock, NULL));
+    struct deadline deadline = deadline_in(10000);
+    while (atomic_load(&failed_releases) == before) {
+        check(!deadline_is_over(deadline));
+        deadline_nap();
+    }
+    end();
+}
+
+/* ---- Redisson's turn ---- */
+
+/* How long the lock was free after the last release that MONITOR saw: until it was taken again. */
+static double free_seconds(redisContext *watch, bool *ret_is_courteous)
+{
+    double freed = 0, taken = 0;
+    bool is_over = false;
+    redis_do(server, "ECHO the-watch-is-over");
+    *ret_is_courteous = false;
+    while (!is_over) {
+        redisReply *reply = NULL;
+        check(redisGetReply(watch, (void **)&reply) == REDIS_OK);
+        double at = strtod(reply->str, NULL);
+        is_over = strstr(reply->str, "the-watch-is-over") != NULL;
+        if (strstr(reply->str, "lua] \"PUBLISH\" \"hirelock:{stock}\" \"y\""))
+            *ret_is_courteous = true;
+        if (strstr(reply->str, "lua] \"DEL\" \"stock\""))
+            freed = at, taken = 0;
+        if (strstr(reply->str, "lua] \"HSET\" \"stock\"") && taken == 0)
+            taken = at;
+        freeReplyObject(reply);
+    }
+    redisFree(watch);
+    check(freed > 0 && taken > freed);
+    return taken - freed;
+}
+
+static redisContext *redisson_listens(void)
+{
+    redisContext *link = redis_link_connect(redis_server_socket(server));
+    redisReply *reply = redisCommand(link, "SUBSCRIBE redisson_lock__channel:{stock}");
+    check(reply && reply->type == REDIS_REPLY_ARRAY);
+    freeReplyObject(reply);
+    return link;
+}
+
+/* The releaser asks again at once, and another client hears the release. */
+Law(f7_a_courteous_release, makes_all_of_us_stand_back)
+{
+    bool is_courteous = false;
+    begin(0, 0);
+    hl_client *rival = open_client(CLIENT(.poll_ms = 10000));
+    hl_owner *rivals = new_owner(rival), *ours = new_owner(client);
+    expect_ok(hl_lock_acquire(stock, NULL));
+    expect_ok(hl_lock_acquire_async(new_lock(rival, "stock"),
+                                    ACQUIRE(.owner = rivals, .wait_ms = -1), record_done, &told));
+    expect_in_queue(1);
+    check(redis_wait_subscribers(server, "hirelock:{stock}", 1, 10000));
+    redisContext *redisson = redisson_listens(), *watch = watch_begin();
+    pass_time(OLD_MS);
+    expect_ok(hl_lock_release(stock, NULL));
+    expect_ok(
+        hl_lock_acquire_async(stock, ACQUIRE(.owner = ours, .wait_ms = -1), record_done, &told));
+    check(recorder_wait(&told, 1));
+    double seconds = free_seconds(watch, &is_courteous);
+    check(is_courteous);
+    check_msg(seconds >= 0.0025, "free for %d us", (int)(seconds * 1e6));
+    redisFree(redisson);
+    end();
+}
+
+/* Once it is known that Redisson's listen, nothing is sent behind a posted release. */
+Law(f7_a_posted_release, lets_redisson_go_first)
+{
+    bool is_courteous = false;
+    begin(HL_LOCK_POSTED_RELEASE, 0);
+    redisContext *redisson = redisson_listens();
+    redisContext *watch = NULL;
+    for (int i = 0; i < 2; i++) {
+        pass_time(OLD_MS);
+        expect_ok(hl_lock_acquire_for(stock, slow_ms(10000), NULL));
+        pass_time(OLD_MS);
+        if (i == 1)
+            watch = watch_begin();
+        expect_ok(hl_lock_release(stock, NULL));
+        if (i == 0)
+            expect_ok(hl_client_ping(client, -1, NULL));
+    }
+    expect_ok(hl_lock_acquire_for(stock, slow_ms(10000), NULL));
+    double seconds = free_seconds(watch, &is_courteous);
+    check_msg(seconds >= 0.0025, "free for %d us", (int)(seconds * 1e6));
+    redisFree(redisson);
+    end();
+}
