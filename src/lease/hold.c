@@ -96,7 +96,7 @@ hli_ns hli_hold_jeopardy_at(const struct hli_tenure *tenure)
     return tenure->valid_until - HLI_MS(lease_ms) / 3;
 }
 
-static hli_ns hold_idle_due(const struct hli_tenure *tenure)
+hli_ns hli_hold_idle_due(const struct hli_tenure *tenure)
 {
     return hli_earlier(tenure->idle_until, hli_hold_jeopardy_at(tenure));
 }
@@ -107,7 +107,7 @@ hli_ns hli_hold_due(const struct hli_tenure *tenure)
     hli_ns due = hli_earlier(hli_hold_validity(tenure), hold->leash);
 
     if (tenure->state == HLI_TENURE_IDLE)
-        return hold_idle_due(tenure);
+        return hli_hold_idle_due(tenure);
     if (tenure->shows_at != 0)
         due = hli_earlier(due, tenure->shows_at);
     if (hold->is_watched && !tenure->in_jeopardy)

@@ -22,7 +22,8 @@ void hli_hold_end(struct hli_tenure *tenure, hli_ns now);
 /* When its owner is to be warned: two renewals may fail before. Name mutex. */
 hli_ns hli_hold_jeopardy_at(const struct hli_tenure *tenure);
 
-/* When the watchdog is to look at it next. Name mutex. */
+/* When the watchdog is to look at it next, now and when it lingers. Name mutex. */
 hli_ns hli_hold_due(const struct hli_tenure *tenure);
+hli_ns hli_hold_idle_due(const struct hli_tenure *tenure);
 
 #endif

@@ -122,12 +122,20 @@ bool hli_keep_take_up(struct hli_tenure *tenure, struct hl_owner *owner, int64_t
     return true;
 }
 
+/* The watchdog may have looked meanwhile, for it looks a little early, and mean to come again for
+ * the hold's sake only: then it has to be told. */
+static bool keep_is_watched(const struct hli_tenure *tenure)
+{
+    return tenure->told_due <= hli_hold_idle_due(tenure);
+}
+
 bool hli_keep_leave(struct hli_tenure *tenure)
 {
     hli_ns now = hli_now();
 
     if (!tenure->hold.is_accepted || tenure->deepener || tenure->idle_word != tenure->word_at ||
-        now >= tenure->idle_until || !TAILQ_EMPTY(&tenure->name->waiters) || !keep_may(tenure, now))
+        now >= tenure->idle_until || !TAILQ_EMPTY(&tenure->name->waiters) ||
+        !keep_may(tenure, now) || !keep_is_watched(tenure))
         return false;
     hli_hold_end(tenure, now);
     hli_tenure_move(tenure, HLI_TENURE_IDLE);

@@ -1,0 +1,307 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Turns with Redisson: a Java program that waits beside clients of ours which are as busy as they
+ * can be is served all the same, and one that listens and never asks costs them little. The Java
+ * program is played by a thread with two plain connections that waits as Redisson's client does, in
+ * words of our own: it subscribes, asks, and asks again when a message comes.
+ */
+
+#include "support/actor.h"
+#include "support/fatal.h"
+#include "support/redis_link.h"
+#include "two_links.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/time.h>
+
+#define Law(suite, name) Test(suite, name, .init = server_up, .fini = end)
+
+/*
+ * A turn of Redisson's comes every 20 ms at the latest, and nobody holds for longer than a moment;
+ * the rest is for a machine on which 8 threads have 2 processors, beside other tests.
+ */
+enum { RUN_MS = 500, TURN_MS = 20, MACHINE_MS = 300 };
+enum { CLIENTS = 2, THREADS = 2 };
+
+static const char channel[] = "redisson_lock__channel:{stock}";
+static const char java_field[] = "0a1b2c3d-0000-4000-8000-1234567890ab:71";
+
+/* Nil: it has the lock; else for how long it is held still. */
+static const char java_try[] =
+    "if redis.call('EXISTS', KEYS[1]) == 1 and redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then "
+    "return redis.call('PTTL', KEYS[1]) end "
+    "redis.call('HINCRBY', KEYS[1], ARGV[2], 1) "
+    "redis.call('PEXPIRE', KEYS[1], ARGV[1]) return nil";
+
+static const char java_unlock[] =
+    "if redis.call('HINCRBY', KEYS[1], ARGV[2], -1) > 0 then return 0 end "
+    "redis.call('DEL', KEYS[1]) redis.call('PUBLISH', ARGV[1], '0') return 1";
+
+static atomic_bool is_over;
+static atomic_int inside, turns[CLIENTS];
+static hl_client *clients[CLIENTS];
+static hl_lock *locks[CLIENTS];
+
+static struct {
+    pthread_t thread;
+    redisContext *commands, *messages;
+    int holds;
+    int64_t longest_ms;
+} java;
+
+static void be_inside(void)
+{
+    must(atomic_fetch_add(&inside, 1) == 0);
+    atomic_fetch_sub(&inside, 1);
+}
+
+static bool java_tries(void)
+{
+    redisReply *reply =
+        redisCommand(java.commands, "EVAL %s 1 stock 30000 %s", java_try, java_field);
+    must(reply && reply->type != REDIS_REPLY_ERROR);
+    bool got = reply->type == REDIS_REPLY_NIL;
+    freeReplyObject(reply);
+    return got;
+}
+
+/* The next thing that comes; false when nothing does, for too long. */
+static bool java_hears(const char *kind)
+{
+    redisReply *reply = NULL;
+    do {
+        if (reply)
+            freeReplyObject(reply);
+        if (redisGetReply(java.messages, (void **)&reply) != REDIS_OK)
+            return false;
+    } while (strcmp(reply->element[0]->str, kind) != 0);
+    freeReplyObject(reply);
+    return true;
+}
+
+static void java_says(const char *verb, const char *kind)
+{
+    int written = 0;
+    must(redisAppendCommand(java.messages, "%s %s", verb, channel) == REDIS_OK);
+    while (!written)
+        must(redisBufferWrite(java.messages, &written) == REDIS_OK);
+    must(java_hears(kind));
+}
+
+static void java_waits(void)
+{
+    if (java_tries())
+        return;
+    java_says("SUBSCRIBE", "subscribe");
+    while (!java_tries())
+        must(java_hears("message"));
+    java_says("UNSUBSCRIBE", "unsubscribe");
+}
+
+static int all_turns(void)
+{
+    return atomic_load(&turns[0]) + atomic_load(&turns[1]);
+}
+
+/* It begins to wait when somebody else has the lock, or has had it. */
+static void *java_run(void *arg)
+{
+    (void)arg;
+    for (int seen = 0; !atomic_load(&is_over); seen = all_turns()) {
+        while (all_turns() == seen && !atomic_load(&is_over))
+            deadline_nap();
+        int64_t before_ms = now_ms();
+        java_waits();
+        int64_t took_ms = now_ms() - before_ms;
+        be_inside();
+        freeReplyObject(
+            redisCommand(java.commands, "EVAL %s 1 stock %s %s", java_unlock, channel, java_field));
+        java.holds++;
+        if (took_ms > java.longest_ms)
+            java.longest_ms = took_ms;
+    }
+    return NULL;
+}
+
+static void java_start(void)
+{
+    java.commands = redis_link_connect(redis_server_socket(server));
+    java.messages = redis_link_connect(redis_server_socket(server));
+    check(java.commands && java.messages);
+    check_int(pthread_create(&java.thread, NULL, java_run, NULL), 0);
+}
+
+static void java_stop(void)
+{
+    check_int(pthread_join(java.thread, NULL), 0);
+    redisFree(java.commands);
+    redisFree(java.messages);
+}
+
+/* ---- Our side ---- */
+
+static void begin(const hl_lock_options *options)
+{
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = open_client(NULL);
+        expect_ok(hl_lock_new_with(clients[i], "stock", options, &locks[i], NULL));
+    }
+}
+
+static void end(void)
+{
+    atomic_store(&is_over, true);
+    actors_stop();
+    for (int i = 0; i < CLIENTS; i++)
+        hl_lock_free(locks[i]);
+    server_down();
+}
+
+static void be_busy(void *arg)
+{
+    hl_lock *lock_ = arg;
+    atomic_int *mine = &turns[lock_ == locks[0] ? 0 : 1];
+    while (!atomic_load(&is_over)) {
+        must(hl_lock_acquire(lock_, NULL) == HL_OK);
+        be_inside();
+        atomic_fetch_add(mine, 1);
+        must(hl_lock_release(lock_, NULL) == HL_OK);
+    }
+}
+
+/* So many clients with so many threads each go round and round for so long. */
+static void run(int clients_count, int threads, int64_t ms)
+{
+    struct actor *actor[CLIENTS * THREADS];
+    int count = 0;
+    for (int i = 0; i < clients_count; i++)
+        for (int k = 0; k < threads; k++) {
+            actor[count] = actor_start();
+            actor_begin(actor[count++], be_busy, locks[i]);
+        }
+    int64_t since_ms = now_ms();
+    while (now_ms() < since_ms + ms)
+        deadline_nap();
+    atomic_store(&is_over, true);
+    for (int i = 0; i < count; i++)
+        actor_await(actor[i]);
+}
+
+/* Their last release wakes whoever waits then. */
+static void expect_java_is_served(int64_t hold_and_linger_ms)
+{
+    int64_t bound_ms = TURN_MS + hold_and_linger_ms + slow_ms(MACHINE_MS);
+    check_msg(java.longest_ms <= bound_ms, "Redisson waited for %d ms, %d times",
+              (int)java.longest_ms, java.holds);
+    check_msg(java.holds >= RUN_MS / TURN_MS / 4, "Redisson was served %d times", java.holds);
+    check(atomic_load(&turns[0]) > 0);
+}
+
+static void run_beside_java(int clients_count, int threads, const hl_lock_options *options)
+{
+    begin(options);
+    java_start();
+    run(clients_count, threads, slow_ms(RUN_MS));
+    java_stop();
+    expect_java_is_served(options->linger_ms);
+}
+
+static const hl_lock_options plain = HL_LOCK_OPTIONS_INIT;
+static const hl_lock_options lingering = {.size = sizeof lingering, .linger_ms = 50};
+static const hl_lock_options posted = {.size = sizeof posted, .flags = HL_LOCK_POSTED_RELEASE};
+static const hl_lock_options both = {
+    .size = sizeof both, .flags = HL_LOCK_POSTED_RELEASE, .linger_ms = 50};
+
+Law(f7_a_waiter_of_redissons, is_served_beside_grants)
+{
+    run_beside_java(2, 1, &plain);
+    check(stats_of(clients[0]).grants > 0);
+}
+
+Law(f7_a_waiter_of_redissons, is_served_beside_grants_and_passes)
+{
+    run_beside_java(2, 2, &plain);
+}
+
+Law(f7_a_waiter_of_redissons, is_served_beside_passes_alone)
+{
+    run_beside_java(1, 2, &plain);
+    check(stats_of(clients[0]).passes > 0);
+}
+
+Law(f7_a_waiter_of_redissons, is_served_beside_what_lingers)
+{
+    run_beside_java(2, 2, &lingering);
+}
+
+Law(f7_a_waiter_of_redissons, is_served_beside_a_single_thread_that_lingers)
+{
+    run_beside_java(1, 1, &lingering);
+    check(stats_of(clients[0]).lingers > 0);
+}
+
+Law(f7_a_waiter_of_redissons, is_served_beside_posted_releases)
+{
+    run_beside_java(2, 1, &posted);
+}
+
+Law(f7_a_waiter_of_redissons, is_served_beside_a_single_thread)
+{
+    run_beside_java(1, 1, &plain);
+}
+
+Law(f7_a_waiter_of_redissons, is_served_beside_a_single_thread_that_posts)
+{
+    run_beside_java(1, 1, &posted);
+}
+
+Law(f7_a_waiter_of_redissons, is_served_beside_all_of_it)
+{
+    run_beside_java(2, 2, &both);
+}
+
+/* ---- Nobody, and nobody alive ---- */
+
+static int count_courtesies(redisContext *ear)
+{
+    int count = 0;
+    redis_do(server, "PUBLISH hirelock:{stock} end");
+    for (const char *text = ear_next(ear, 5000); strstr(text, " end") == NULL;
+         text = ear_next(ear, 5000)) {
+        check_str(text, "hirelock:{stock} y");
+        count++;
+    }
+    redisFree(ear);
+    return count;
+}
+
+Law(f7_clients_of_ours, are_not_taken_for_redissons)
+{
+    begin(&plain);
+    redisContext *ear = ear_open("hirelock:{stock}");
+    run(2, 1, slow_ms(RUN_MS));
+    check_int(count_courtesies(ear), 0);
+    int grants = (int)(stats_of(clients[0]).grants + stats_of(clients[1]).grants);
+    check_msg(grants > all_turns() / 10, "%d grants in %d turns", grants, all_turns());
+    int least = atomic_load(&turns[turns[0] > turns[1]]);
+    check_msg(least > all_turns() / 10, "one has %d of %d turns", least, all_turns());
+}
+
+Law(f7_a_listener_of_redissons, that_never_asks_costs_a_moment_now_and_then)
+{
+    begin(&plain);
+    redisContext *ear = ear_open("hirelock:{stock}");
+    redisContext *dead = redis_link_connect(redis_server_socket(server));
+    freeReplyObject(redisCommand(dead, "SUBSCRIBE %s", channel));
+    int64_t before_ms = now_ms();
+    run(2, 1, slow_ms(RUN_MS));
+    int64_t took_ms = now_ms() - before_ms;
+    int courtesies = count_courtesies(ear);
+    check_msg(courtesies >= 2 && courtesies <= took_ms / TURN_MS + 2, "%d courtesies in %d ms",
+              courtesies, (int)took_ms);
+    check_msg(all_turns() > 3 * courtesies, "%d turns, %d courtesies", all_turns(), courtesies);
+    redisFree(dead);
+}
