@@ -35,6 +35,14 @@ static void lead_pair(hl_lock *lock)
     expect_code(hl_lock_release(lock, err), HL_OK);
 }
 
+/* No release is under way any more, nor its answer. */
+static void lead_settle(struct lead *lead)
+{
+    expect_gone(lead->c.server, "led");
+    expect_gone(lead->c.server, "other");
+    expect_code(hl_client_ping(lead->client, -1, err), HL_OK);
+}
+
 static void lead_start(struct lead *lead, const hl_client_options *options)
 {
     *lead = (struct lead){.c = connection_start(NULL)};
@@ -43,6 +51,7 @@ static void lead_start(struct lead *lead, const hl_client_options *options)
     lead->other = connection_lock(lead->client, "other");
     lead_pair(lead->lock); /* the scripts are loaded, and the first answer is the loop's */
     lead_pair(lead->lock);
+    lead_settle(lead);
 }
 
 static void lead_stop(struct lead *lead)
@@ -164,6 +173,7 @@ Law(reads_for_a_second_caller_too_or_leaves_it_to_the_loop)
         check_int(second.code, HL_OK);
         check_int(second.release_code, HL_OK);
         lead_end(&lead);
+        lead_settle(&lead);
     }
     check_int(connection_count(lead.client, connection_reconnects), 0);
     lead_stop(&lead);
@@ -418,7 +428,7 @@ static void *mixed_run(void *arg)
     char name[32];
     snprintf(name, sizeof name, "mixed%d", mixed->number);
     hl_lock *lock = connection_lock(mixed->client, name);
-    while (!atomic_load(mixed->stops)) {
+    do { /* once at least, however late it begins */
         int code = hl_lock_acquire_for(lock, slow_ms(FOREVER_MS), NULL);
         check_msg(code == HL_OK, "acquire: %s", hl_err_name(code));
         code = hl_lock_release(lock, NULL);
@@ -427,7 +437,7 @@ static void *mixed_run(void *arg)
         mixed->done++;
         for (int i = 0; i < mixed->number; i++)
             sched_yield();
-    }
+    } while (!atomic_load(mixed->stops));
     hl_lock_free(lock);
     return NULL;
 }
