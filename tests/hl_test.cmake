@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: hirelock contributors
 # SPDX-License-Identifier: MIT
 #
-# How a test is built: hl_test_support() for what all share, hl_test() for each.
+# How a test is built: hl_test_support() for what all share, hl_test() for each, and
+# hl_test_again() for those that are run with other handles too.
 
 # hl_test_support(FILE...): the library of tests/support.
 function(hl_test_support)
@@ -40,25 +41,53 @@ function(hl_test folder name)
     hl_test_settings(${target})
     target_link_libraries(${target} PRIVATE hl_test_support)
     add_test(NAME ${target} COMMAND ${target})
+    hl_test_properties(${target} ${folder} "${arg_SLOW}" "${arg_ROOT}")
+endfunction()
+
+# hl_test_again(FOLDER NAME HANDLE... [SLOW]): the same program once more as FOLDER_NAME_HANDLE for
+# each HANDLE, posted or linger, whose handles have that option (support/handle.h).
+function(hl_test_again folder name)
+    cmake_parse_arguments(PARSE_ARGV 2 arg "SLOW" "" "")
+    foreach(handle IN LISTS arg_UNPARSED_ARGUMENTS)
+        set(test ${folder}_${name}_${handle})
+        add_test(NAME ${test} COMMAND ${folder}_${name})
+        hl_test_properties(${test} ${folder} "${arg_SLOW}" "")
+        set_tests_properties(${test} PROPERTIES ENVIRONMENT HL_TEST_HANDLE=${handle})
+    endforeach()
+endfunction()
+
+# hl_test_alone(TEST...): these, with all their handles, share the machine with no other test.
+function(hl_test_alone)
+    foreach(test IN LISTS ARGN)
+        foreach(handle IN ITEMS "" _posted _linger)
+            if(TEST ${test}${handle})
+                set_tests_properties(${test}${handle} PROPERTIES RUN_SERIAL ON)
+            endif()
+        endforeach()
+    endforeach()
+endfunction()
+
+# Its labels, and how long it may take.
+function(hl_test_properties test folder is_slow is_root)
     set(labels ${folder})
     set(timeout 120)
-    if(arg_SLOW)
+    if(is_slow)
         list(APPEND labels slow)
         set(timeout 1800)
     endif()
-    if(arg_ROOT)
+    if(is_root)
         list(APPEND labels root)
     endif()
-    if(NOT arg_SLOW AND NOT arg_ROOT)
+    if(NOT is_slow AND NOT is_root)
         list(APPEND labels quick)
     endif()
     if(NOT HL_SANITIZER STREQUAL "none")
         math(EXPR timeout "${timeout} * 4")
         # Criterion lets a test pass whose process reported a leak as it ended.
-        set_tests_properties(${target} PROPERTIES FAIL_REGULAR_EXPRESSION
-                                                  "(ERROR|WARNING): [A-Za-z]+Sanitizer")
+        set_tests_properties(${test} PROPERTIES FAIL_REGULAR_EXPRESSION
+                                                "(ERROR|WARNING): [A-Za-z]+Sanitizer")
     endif()
-    set_tests_properties(${target} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
+    set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
 endfunction()
 
 function(hl_test_settings target)
