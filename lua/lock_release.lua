@@ -13,7 +13,7 @@
 --      courtesy     1: it is Redisson's turn if somebody of it waits
 -- reply {0}                    this field holds nothing, and queues no more
 --       {1, next, strangers}   done, now or by an earlier copy that left the key resting; next: the field that has it now, or '';
---                              strangers: how many of Redisson's listen, as far as it was looked at
+--                              strangers: how many of Redisson's listen; -1 when it was not looked at
 --
 -- Keeps: works at maxmemory (DEL before HSET, PEXPIRE before HINCRBY: a script that has freed memory, or has written already, may
 -- go on writing). A grant is written before it is told, never the other way, and only to a client that listens. The message
@@ -28,13 +28,13 @@ count = tonumber(count) or 0 -- a stranger may have written anything
 if want > 0 then
   redis.call('PEXPIRE', KEYS[1], math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])))
   if count > want then redis.call('HINCRBY', KEYS[1], ARGV[1], want - count) end
-  return {1, '', 0}
+  return {1, '', -1}
 end
 
 if tonumber(ARGV[4]) > 0 then
   redis.call('PEXPIRE', KEYS[1], ARGV[4])
   if count > 0 then redis.call('HINCRBY', KEYS[1], ARGV[1], -count) end
-  return {1, '', 0}
+  return {1, '', -1}
 end
 
 local function strangers()
@@ -72,5 +72,5 @@ end
 
 redis.call('DEL', KEYS[1])
 local heard = redis.pcall(ARGV[6], ARGV[5], '0')
-if not has_queue and ARGV[11] == '1' and type(heard) == 'number' and heard > 0 then others = strangers() end
+if not has_queue and heard ~= 0 then others = ARGV[11] == '1' and strangers() or -1 end
 return {1, '', others}

@@ -29,8 +29,8 @@ uint64_t hli_random_u64(void)
     return value;
 }
 
-/* SplitMix64 (G. Steele, D. Lea, C. Flood, 2014), for jitter: a system call for each wait would cost
- * more than the rest of it. */
+/* SplitMix64 (G. Steele, D. Lea, C. Flood, 2014), for jitter: a system call for each wait would
+ * cost more than the rest of it. */
 static uint64_t random_next(void)
 {
     static _Thread_local uint64_t state;

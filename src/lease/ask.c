@@ -238,6 +238,18 @@ static void ask_kept_done(struct hli_turn *turn, struct hli_tenure *tenure, enum
         hli_deepen_answered(turn, tenure, asking, answer);
 }
 
+/* What is sent after a turn may be overtaken: the release of a tenure by its own TAKE's delay. Then
+ * the key is there for nobody. */
+static void ask_dead_done(struct hli_turn *turn, const struct hli_tenure *tenure,
+                          const struct hli_answer *answer)
+{
+    int64_t status = 0;
+
+    if (answer->verdict == HLI_REPLIED && hli_reply_integer_at(answer->reply, 0, &status) &&
+        status == 1)
+        hli_release_ghost(turn, tenure->number);
+}
+
 static void ask_done(struct hli_op *op, const struct hli_answer *answer)
 {
     struct hli_tenure *tenure = HLI_OF(op, struct hli_tenure, ask);
@@ -250,6 +262,8 @@ static void ask_done(struct hli_op *op, const struct hli_answer *answer)
         ask_take_done(&turn, tenure, answer);
     else if (hli_tenure_is_kept(tenure))
         ask_kept_done(&turn, tenure, asking, answer);
+    else if (tenure->state == HLI_TENURE_DEAD && asking == HLI_ASKING_TAKE)
+        ask_dead_done(&turn, tenure, answer);
     hli_turn_end(&turn);
     hli_tenure_unref(tenure); /* the op's */
 }

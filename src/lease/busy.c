@@ -105,7 +105,7 @@ static void busy_sleep(struct hli_turn *turn, const struct hli_tenure *tenure,
         contest->heard_at >= sent_at || contest->confirmed_at > sent_at || !tenure->is_queued;
     bool was_misled = busy_was_misled(contest, before);
 
-    turn->wants_channel = !contest->is_listening;
+    turn->wants_channel = !contest->is_listening || contest->confirmed_at == 0;
     contest->is_listening = true;
     hli_turn_timer(turn, hli_earlier(hli_busy_poll_at(turn), busy_expiry_at(turn)));
     if (was_misled)
@@ -134,6 +134,7 @@ static void busy_note(struct hli_turn *turn, const struct hli_answer *answer)
 static void busy_set_anchor(struct hli_tenure *tenure, const struct hli_answer *answer)
 {
     tenure->may_stand = tenure->is_queued;
+    tenure->is_wanted = false; /* whoever asked for it did not mean this one */
     tenure->anchor_at = tenure->ask.sent_at;
     tenure->busy_stamp = hli_busy_stamp(answer);
 }

@@ -96,7 +96,7 @@ void hli_deepen_answered(struct hli_turn *turn, struct hli_tenure *tenure, enum 
     if (answer->verdict == HLI_REPLIED) {
         hli_reply_integer_at(answer->reply, 0, &status);
         if (status != 1) {
-            hli_loss_declare(turn, tenure, "gone");
+            hli_loss_of_key(turn, tenure);
             return;
         }
         if (asking == HLI_ASKING_DEEPEN || tenure->hold.is_watched)

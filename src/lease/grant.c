@@ -88,7 +88,7 @@ static void grant_begin_hold(struct hli_turn *turn, struct hli_tenure *tenure,
     tenure->grant_stamp = grant->stamp;
     tenure->renew_at = hli_after_ms(turn->now, renew_ms);
     hli_keep_note_word(tenure, grant->waiting == 0 ? tenure->anchor_at : 0);
-    tenure->is_wanted = grant->waiting > 0;
+    tenure->is_wanted = tenure->is_wanted || grant->waiting > 0;
     name->answered_at = turn->now;
     name->asked_at = 0;
     hli_count(&name->client->counters.grants);
@@ -142,7 +142,7 @@ static void grant_is_wanted(struct hli_name *name)
 
     hli_turn_begin(&turn, name);
     struct hli_tenure *tenure = name->current;
-    if (hli_tenure_is_kept(tenure))
+    if (tenure) /* also one that will be told only now, by the other link, that it has the key */
         tenure->is_wanted = true;
     if (tenure && tenure->state == HLI_TENURE_IDLE) {
         hli_release_quietly(&turn, tenure);
@@ -226,11 +226,15 @@ void hli_grants_stop_listening(hl_client *client)
 void hli_grant_crossed(struct hli_turn *turn, struct hli_tenure *tenure,
                        const struct hli_answer *answer)
 {
-    int64_t status = -2;
+    int64_t status = -2, was_free = 0;
 
-    if (answer->verdict == HLI_REPLIED)
+    if (answer->verdict == HLI_REPLIED) {
         hli_reply_integer_at(answer->reply, 0, &status);
-    if (status == 1)
+        hli_reply_integer_at(answer->reply, 1, &was_free);
+    }
+    if (status == 1 && was_free == 1)
+        hli_loss_of_key(turn, tenure); /* the grant had run out: somebody may have been inside */
+    else if (status == 1)
         hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms);
     else if (status == 0 && hli_busy_stamp(answer) > tenure->grant_stamp)
         hli_loss_of_key(turn, tenure);

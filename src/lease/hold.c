@@ -49,6 +49,7 @@ void hli_hold_begin(struct hli_turn *turn, struct hli_acquire *acquire, hli_ns f
     const struct hli_hold hold = hold_describe(acquire, from, turn->now);
 
     hli_hold_take(tenure, acquire->owner, &hold);
+    tenure->in_jeopardy = false;
     /* A grant's claim may be shorter than the lease that is wanted. */
     tenure->is_doubted = !hold.is_watched && hold.ends > tenure->valid_until;
     hli_turn_watch(turn, tenure, hli_hold_due(tenure));

@@ -71,7 +71,8 @@ bool hli_keep_pass(struct hli_turn *turn, struct hli_tenure *tenure)
  * it longer. */
 bool hli_keep_linger(struct hli_turn *turn, struct hli_tenure *tenure, int64_t linger_ms)
 {
-    if (linger_ms == 0 || !TAILQ_EMPTY(&turn->name->waiters) || !keep_may(tenure, turn->now))
+    if (linger_ms == 0 || tenure->hold.watch_ms > HLI_LINGER_LEASE_MS ||
+        !TAILQ_EMPTY(&turn->name->waiters) || !keep_may(tenure, turn->now))
         return false;
     if (tenure->idle_word != tenure->word_at) {
         tenure->idle_word = tenure->word_at;
@@ -109,6 +110,7 @@ bool hli_keep_take_up(struct hli_tenure *tenure, struct hl_owner *owner, int64_t
     hli_ns now = hli_now();
 
     if (tenure->is_wanted || !TAILQ_EMPTY(&tenure->name->waiters) || now >= hli_hold_due(tenure) ||
+        tenure->told_due > hli_earlier(tenure->renew_at, hli_hold_jeopardy_at(tenure)) ||
         keep_needs_word(tenure, now) || !hli_deepen_may_wait(tenure, 1))
         return false;
     hli_hold_take(tenure, owner,

@@ -10,6 +10,9 @@
 
 #include "lease/acquire.h"
 
+/* The longest lease of what lingers: so long it outlives its process. */
+enum { HLI_LINGER_LEASE_MS = 5000 };
+
 /* Nobody else waited at that time; 0: the server has not said so. */
 void hli_keep_note_word(struct hli_tenure *tenure, hli_ns word_at);
 

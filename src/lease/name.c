@@ -48,11 +48,19 @@ size_t hli_name_write(const struct hli_name *name, enum hli_name_kind kind,
     return name_write_derived(text, name_prefixes[kind], name->bytes, name->length);
 }
 
+/* A queue of ours: what is done to it would be done to a lock of that name. */
+static bool name_is_reserved(const void *bytes, size_t length)
+{
+    const char *prefix = name_prefixes[HLI_NAME_QUEUE];
+
+    return length >= strlen(prefix) && memcmp(bytes, prefix, strlen(prefix)) == 0;
+}
+
 bool hli_name_is_valid(const void *bytes, size_t length)
 {
     char channel[HLI_CHANNEL_SIZE];
 
-    if (length < 1 || length > HLI_NAME_LIMIT)
+    if (length < 1 || length > HLI_NAME_LIMIT || name_is_reserved(bytes, length))
         return false;
     size_t channel_length =
         name_write_derived(channel, name_prefixes[HLI_NAME_REDISSON_CHANNEL], bytes, length);

@@ -53,9 +53,9 @@ enum hli_name_kind { HLI_NAME_REDISSON_CHANNEL, HLI_NAME_OWN_CHANNEL, HLI_NAME_Q
 size_t hli_name_write(const struct hli_name *name, enum hli_name_kind kind,
                       char text[HLI_CHANNEL_SIZE]);
 
-/* 1 to 512 bytes, whose braces do not put key and channel in different slots: Redisson writes
- * channel:{name}, or channel:name when the name has a brace of its own, and cluster hashes what
- * stands between the first { and the next }. */
+/* 1 to 512 bytes that do not begin like a queue's name, and whose braces do not put key and channel
+ * in different slots: Redisson writes channel:{name}, or channel:name when the name has a brace of
+ * its own, and cluster hashes what stands between the first { and the next }. */
 bool hli_name_is_valid(const void *bytes, size_t length);
 
 /* The tenure in which this owner has a hold, live or lost; borrowed, NULL when there is none. Name

@@ -271,7 +271,8 @@ static void release_note_strangers(struct hli_turn *turn, const struct hli_tenur
 {
     int64_t strangers = 0;
 
-    hli_reply_integer_at(answer->reply, 2, &strangers);
+    if (!hli_reply_integer_at(answer->reply, 2, &strangers) || strangers < 0)
+        return; /* it was not looked at */
     struct hli_contest *contest = strangers > 0 ? hli_contest_of(turn->name) : turn->name->contest;
     if (!contest)
         return;

@@ -61,7 +61,8 @@ struct hli_hold {
  */
 struct hli_notice {
     struct hli_callback callback;
-    bool is_queued; /* name mutex, as all below */
+    STAILQ_ENTRY(hli_notice) turn_link; /* of the turn that queues it */
+    bool is_queued;                     /* name mutex, as all below */
     hl_event_kind kind;
     int64_t validity_ms;
     const char *reason;

@@ -14,6 +14,7 @@ void hli_turn_begin(struct hli_turn *turn, struct hli_name *name)
     TAILQ_INIT(&turn->send);
     TAILQ_INIT(&turn->finished);
     TAILQ_INIT(&turn->gone);
+    STAILQ_INIT(&turn->notices);
     pthread_mutex_lock(&name->mutex);
     turn->now = hli_now();
 }
@@ -63,7 +64,7 @@ void hli_turn_timer(struct hli_turn *turn, hli_ns at)
 
 void hli_turn_notice(struct hli_turn *turn, struct hli_notice *notice)
 {
-    turn->notice[turn->notice[0] ? 1 : 0] = notice;
+    STAILQ_INSERT_TAIL(&turn->notices, notice, turn_link);
 }
 
 void hli_turn_unref(struct hli_turn *turn, struct hli_tenure *tenure)
@@ -117,6 +118,16 @@ static void turn_send_ops(struct hli_turn *turn)
     }
 }
 
+static void turn_post_notices(struct hli_turn *turn)
+{
+    struct hli_notice *notice;
+
+    while ((notice = STAILQ_FIRST(&turn->notices))) {
+        STAILQ_REMOVE_HEAD(&turn->notices, turn_link);
+        hli_notice_post(notice);
+    }
+}
+
 static void turn_drop_refs(struct hli_turn *turn)
 {
     struct hli_tenure *tenure;
@@ -144,8 +155,7 @@ void hli_turn_end(struct hli_turn *turn)
         turn_set_timer(turn);
     if (turn->distrusts)
         hli_link_distrust(name->client->link, "READONLY the server has become a replica");
-    for (int i = 0; i < 2 && turn->notice[i]; i++)
-        hli_notice_post(turn->notice[i]);
+    turn_post_notices(turn);
     if (turn->is_last_dying)
         hli_gate_poke(&name->client->dying_gate);
     turn_wake_waits(turn);

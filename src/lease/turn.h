@@ -23,7 +23,7 @@ struct hli_turn {
     bool wants_channel;
     bool distrusts;     /* the server answered READONLY */
     bool is_last_dying; /* a close may be waiting for it */
-    struct hli_notice *notice[2];
+    STAILQ_HEAD(, hli_notice) notices;
     struct hli_tenures gone; /* references to be dropped */
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/versioned.h"
+#include "lease/keep.h"
 #include "lease/release.h"
 #include "lease/shortcut.h"
 
@@ -12,7 +13,6 @@
 
 enum {
     LOCK_MAX_LINGER_MS = 1000,
-    LOCK_LINGER_LEASE_MS = 5000, /* so long a lock that lingers outlives its process */
 };
 
 int hli_lock_check(const hl_lock *lock, hl_error *err)
@@ -47,8 +47,8 @@ int64_t hli_lock_watch_ms(const hl_lock *lock)
 {
     int64_t watchdog_ms = lock->name->client->settings.watchdog_timeout_ms;
 
-    return lock->way.linger_ms > 0 && watchdog_ms > LOCK_LINGER_LEASE_MS ? LOCK_LINGER_LEASE_MS
-                                                                         : watchdog_ms;
+    return lock->way.linger_ms > 0 && watchdog_ms > HLI_LINGER_LEASE_MS ? HLI_LINGER_LEASE_MS
+                                                                        : watchdog_ms;
 }
 
 int hli_lock_read_options(const hl_lock *lock, const hl_acquire_options *passed,
@@ -95,7 +95,8 @@ static int lock_make(hl_client *client, const void *name, const hl_lock_options 
 
     if (lock_join_name(client, name, length, bytes, &total) < 0)
         return hli_fail(err, HL_EINVAL,
-                        "a lock's name has 1 to %d bytes, and no braces that split its slot",
+                        "a lock's name has 1 to %d bytes, no braces that split its slot, and does "
+                        "not begin with hirelock_queue:",
                         HLI_NAME_LIMIT);
     hl_lock *lock = malloc(sizeof(*lock));
     if (!lock || hli_name_get(client, bytes, total, &lock->name) < 0) {
