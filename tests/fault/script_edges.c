@@ -95,10 +95,10 @@ EdgeTest(a_repeated_nested_release_keeps_the_count)
 {
     check_str(acquire("u:1 5000 1"), RAW_TAKEN);
     check_str(acquire("u:1 5000 3"), RAW_HAD);
-    check_str(release("u:1 2 5000 0"), RAW_DONE);
-    check_str(release("u:1 2 5000 0"), RAW_DONE);
+    check_str(release("u:1 2 5000 0"), RAW_UNSEEN);
+    check_str(release("u:1 2 5000 0"), RAW_UNSEEN);
     check_int(redis_int(server, "HGET n u:1"), 2);
-    check_str(release("u:1 1 100 0"), RAW_DONE); /* a lease of 100 shortens nothing */
+    check_str(release("u:1 1 100 0"), RAW_UNSEEN); /* a lease of 100 shortens nothing */
     check(redis_int(server, "PTTL n") > 2000);
 }
 
@@ -117,9 +117,9 @@ EdgeTest(a_late_release_of_an_old_field_is_refused)
 EdgeTest(a_release_that_lets_the_key_rest_may_be_repeated)
 {
     check_str(acquire("u:1 5000 1"), RAW_TAKEN);
-    check_str(release("u:1 0 0 700"), RAW_DONE);
+    check_str(release("u:1 0 0 700"), RAW_UNSEEN);
     check_str(redis_str(server, "HGETALL n"), "u:1 0");
-    check_str(release("u:1 0 0 600"), RAW_DONE);
+    check_str(release("u:1 0 0 600"), RAW_UNSEEN);
     check_str(redis_str(server, "HGETALL n"), "u:1 0");
     int64_t left = redis_int(server, "PTTL n");
     check(left > 0 && left <= 700);
@@ -174,8 +174,8 @@ EdgeTest(odd_values_in_a_field_are_survived)
         redis_do(server, "PEXPIRE n 5000");
         check_str(renew("5000 u:1"), "1 -1");
         fault_check_has(acquire("u:2 5000 1"), "u:1 ");
-        check_str(release("u:1 1 5000 0"), RAW_DONE);
-        check_str(release("u:1 0 0 300"), RAW_DONE);
+        check_str(release("u:1 1 5000 0"), RAW_UNSEEN);
+        check_str(release("u:1 0 0 300"), RAW_UNSEEN);
         check_str(release("u:1 0 0 0"), RAW_DONE);
         check_int(redis_int(server, "EXISTS n"), 0);
     }

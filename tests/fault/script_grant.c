@@ -123,9 +123,9 @@ GrantTest(a_partial_release_and_a_key_that_rests_are_granted_to_nobody)
     redisContext *b = ear_open("hirelock:B");
     queue_of("B:1");
     check_str(acquire("A:1 5000 2"), RAW_HAD);
-    check_str(release("A:1 1 5000 0"), RAW_DONE);
+    check_str(release("A:1 1 5000 0"), RAW_UNSEEN);
     check_holder("A:1 1");
-    check_str(release("A:1 0 0 900"), RAW_DONE);
+    check_str(release("A:1 0 0 900"), RAW_UNSEEN);
     check_holder("A:1 0");
     check_int(queue_length(), 1);
     ear_check_end(b, "hirelock:B");
@@ -179,7 +179,7 @@ GrantTest(redisson_without_a_queue_beside_it_is_seen_by_a_courteous_release)
     check_str(release_courteously("A:1 0 0 0"), "1  1");
     ear_check(java, RAW_REDISSON, "0");
     check_str(acquire("A:2 5000 1"), RAW_TAKEN);
-    check_str(release("A:2 0 0 0"), RAW_DONE); /* not looked at */
+    check_str(release("A:2 0 0 0"), RAW_UNSEEN); /* not looked at */
     ear_check(java, RAW_REDISSON, "0");
     for (int i = 0; i < 2; i++)
         ear_check(ours, RAW_REDISSON, "0"); /* nobody stood in the queue: no `y` */

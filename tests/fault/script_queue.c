@@ -116,7 +116,7 @@ QueueTest(a_queue_that_is_none_is_left_alone)
     check(strncmp(acquire("B:1 5000 1"), "0 ", 2) == 0);
     check_str(keep("A:1 5000"), "1 1"); /* who cannot be counted counts */
     check_str(release("B:1 0 0 0"), "0");
-    check_str(release("A:1 0 0 0"), RAW_DONE);
+    check_str(release("A:1 0 0 0"), RAW_UNSEEN);
     ear_check(r, RAW_REDISSON, "0");
     check_str(redis_str(server, "GET " RAW_QUEUE), "stranger");
     redisFree(r);
@@ -171,7 +171,7 @@ QueueTest(keep_tells_what_is_gone_and_makes_nothing)
     queue_of("C:1");
     check_str(keep("B:1 60000"), "-1 0"); /* another's */
     check(redis_int(server, "PTTL n") <= 5000);
-    check_str(release("A:1 0 0 900"), RAW_DONE);
+    check_str(release("A:1 0 0 900"), RAW_UNSEEN);
     check_str(keep("A:1 60000"), "-1 0"); /* it rests */
     check(redis_int(server, "PTTL n") <= 900);
     redis_do(server, "HSET n A:1 odd");

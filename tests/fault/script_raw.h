@@ -18,9 +18,10 @@
 #define RAW_REDISSON "redisson_lock__channel:{n}"
 #define RAW_OWN "hirelock:{n}"
 
-#define RAW_TAKEN "1 1" /* it was free */
-#define RAW_HAD "1 0"   /* by this field */
-#define RAW_DONE "1  0" /* released, to nobody; no stranger was seen */
+#define RAW_TAKEN "1 1"    /* it was free */
+#define RAW_HAD "1 0"      /* by this field */
+#define RAW_DONE "1  0"    /* released, to nobody; no stranger was seen */
+#define RAW_UNSEEN "1  -1" /* the same, and nobody looked for strangers */
 
 enum { RAW_QUEUE_MS = 30000, RAW_CLAIM_MS = 4000 }; /* as written below */
 
