@@ -8,6 +8,7 @@
  */
 
 #include "lease/client.h"
+#include "lease/shortcut.h"
 #include "support/recorder.h"
 #include "support/redis_link.h"
 #include "sync/lock.h"
@@ -15,18 +16,16 @@
 
 #define Law(suite, name) Test(suite, name, .init = server_up_tcp, .fini = server_down)
 
-enum { OFTEN = 20, OLD_MS = 30, LINGER_MS = 1000 };
+enum { OLD_MS = 30, LINGER_MS = 1000 };
 
 static hl_client *client;
 static hl_lock *stock;
 static struct recorder told = RECORDER_INIT, released = RECORDER_INIT, events = RECORDER_INIT;
-static atomic_int failed_releases;
-
-static void note_event(const hl_event *event, void *arg)
+static void pass_time(int64_t ms)
 {
-    (void)arg;
-    if (event->kind == HL_EVENT_RELEASE_FAILED)
-        atomic_fetch_add(&failed_releases, 1);
+    int64_t since_ms = now_ms();
+    while (now_ms() < since_ms + ms)
+        deadline_nap();
 }
 
 static void begin_at(const char *url, unsigned flags, int64_t linger_ms)
@@ -34,12 +33,12 @@ static void begin_at(const char *url, unsigned flags, int64_t linger_ms)
     hl_lock_options options = HL_LOCK_OPTIONS_INIT;
     options.flags = flags;
     options.linger_ms = linger_ms;
-    client = open_client_at(url, CLIENT(.poll_ms = 10000, .watchdog_timeout_ms = 60000,
-                                        .backoff_min_ms = 1, .on_event = note_event));
+    client = open_client_at(
+        url, CLIENT(.poll_ms = 10000, .watchdog_timeout_ms = 60000, .backoff_min_ms = 1));
     expect_ok(hl_lock_new_with(client, "stock", &options, &stock, NULL));
-    expect_ok(hl_lock_acquire(stock, NULL)); /* from now on the server knows the scripts */
-    redis_do(server, "DEL stock");
-    (void)hl_lock_release(stock, NULL);
+    expect_ok(hl_lock_acquire(stock, NULL));
+    pass_time(OLD_MS);                       /* it does not linger */
+    expect_ok(hl_lock_release(stock, NULL)); /* from now on the server knows the scripts */
 }
 
 static void begin(unsigned flags, int64_t linger_ms)
@@ -64,13 +63,6 @@ static struct hli_tenure *current(void)
         what;                                                                                      \
         pthread_mutex_unlock(&stock->name->mutex);                                                 \
     } while (0)
-
-static void pass_time(int64_t ms)
-{
-    int64_t since_ms = now_ms();
-    while (now_ms() < since_ms + ms)
-        deadline_nap();
-}
 
 /* Until it lingers, which on a busy machine may take more than one try. */
 static void linger(void)
@@ -110,59 +102,6 @@ Law(lingering, counts_its_word_from_the_request)
     proxy_stop(proxy);
 }
 
-/* The hold of one owner, and another one of the same client behind it; the first lets go. */
-static void hand_on(const hl_acquire_options *options, const hl_acquire_options *next, int64_t ms)
-{
-    static int turns;
-    hl_owner *first = new_owner(client), *second = new_owner(client);
-    hl_acquire_options asked = *options, asked_next = *next;
-    asked.owner = first;
-    asked.wait_ms = asked_next.wait_ms = HL_WAIT_FOREVER;
-    asked_next.owner = second;
-    expect_ok(hl_lock_acquire_with(stock, &asked, NULL));
-    expect_ok(hl_lock_acquire_async(stock, &asked_next, record_done, &told));
-    pass_time(ms);
-    expect_ok(hl_lock_release_as(stock, first, NULL));
-    check(recorder_wait(&told, ++turns));
-    expect_ok(hl_lock_release_as(stock, second, NULL));
-    free_owner(first);
-    free_owner(second);
-}
-
-Law(a_pass, is_for_those_who_have_fresh_word_only)
-{
-    begin(0, 0);
-    for (int i = 0; i < 3; i++)
-        hand_on(ACQUIRE(.lease_ms = 0), ACQUIRE(.lease_ms = 0), OLD_MS);
-    check_int(stats_of(client).passes, 0);
-    end();
-}
-
-Law(f14_a_pass, is_from_a_renewed_hold_to_a_renewed_one)
-{
-    begin(0, 0);
-    for (int i = 0; i < OFTEN; i++) {
-        hand_on(ACQUIRE(.lease_ms = 5000), ACQUIRE(.lease_ms = 0), 0);
-        hand_on(ACQUIRE(.lease_ms = 0), ACQUIRE(.lease_ms = 5000), 0);
-    }
-    check_int(stats_of(client).passes, 0);
-    for (int i = 0; i < OFTEN; i++)
-        hand_on(ACQUIRE(.lease_ms = 0), ACQUIRE(.lease_ms = 0), 0);
-    check(stats_of(client).passes > 0);
-    end();
-}
-
-Law(f14_lingering, is_not_for_a_lease_time)
-{
-    begin(0, LINGER_MS);
-    for (int i = 0; i < OFTEN; i++) {
-        expect_ok(hl_lock_acquire_with(stock, ACQUIRE(.lease_ms = 2000), NULL));
-        expect_ok(hl_lock_release(stock, NULL));
-        check_int(redis_int(server, "EXISTS stock"), 0);
-    }
-    end();
-}
-
 /* ---- Somebody else asks ---- */
 
 static bool is_wanted(void *arg)
@@ -193,42 +132,6 @@ Law(f9_a_want, ends_passing_at_once)
     expect_ok(hl_lock_release_as(rivals_stock, rivals, NULL));
     expect_story(&told, "done HL_OK");
     expect_ok(hl_lock_release_as(stock, second, NULL));
-    end();
-}
-
-/* Lingers from now on until its lease makes it stop. */
-static void linger_for_long(void)
-{
-    linger();
-    tamper(if (current() && current()->state == HLI_TENURE_IDLE) current()->idle_until =
-               hli_after_ms(hli_now(), 60000));
-}
-
-Law(f9_a_want, ends_lingering_at_once)
-{
-    begin(0, LINGER_MS);
-    hl_lock *rivals = new_lock(open_client(CLIENT(.poll_ms = 10000)), "stock");
-    linger_for_long();
-    int64_t before_ms = now_ms();
-    expect_ok(hl_lock_acquire_for(rivals, slow_ms(20000), NULL));
-    check(now_ms() - before_ms < slow_ms(1500)); /* two thirds of its lease are more than 3 s */
-    end();
-}
-
-Law(lingering, is_over_after_its_time)
-{
-    begin(0, 50);
-    linger();
-    check(redis_wait_int(server, 0, 2000, "EXISTS stock"));
-    end();
-}
-
-Law(lingering, ends_with_its_link)
-{
-    begin(0, LINGER_MS);
-    linger_for_long();
-    check(redis_kill_clients(server, REDIS_NORMAL) > 0);
-    check(redis_wait_int(server, 0, 2000, "EXISTS stock"));
     end();
 }
 
@@ -279,12 +182,22 @@ Law(a_keep, that_finds_nothing_is_a_loss)
     proxy_stop(proxy);
 }
 
+/* Taken deeper, and the count on display is still to follow: then the next call needs no request.
+ */
+static void hold_twice(void)
+{
+    expect_ok(hl_lock_acquire(stock, NULL));
+    expect_ok(hl_lock_acquire(stock, NULL));
+    tamper(current()->shows_at = hli_after_ms(hli_now(), 60000));
+}
+
 Law(a_nested_call, into_a_hold_that_is_over_is_refused)
 {
     begin(0, 0);
-    expect_ok(hl_lock_acquire(stock, NULL));
+    hold_twice();
     tamper(current()->valid_until = 1); /* nobody else has looked at the clock yet */
     expect_outcome(hl_lock_acquire(stock, NULL), HL_ELOST);
+    expect_outcome(hl_lock_release(stock, NULL), HL_ELOST);
     expect_outcome(hl_lock_release(stock, NULL), HL_ELOST);
     end();
 }
@@ -292,8 +205,7 @@ Law(a_nested_call, into_a_hold_that_is_over_is_refused)
 Law(a_nested_release, from_a_hold_that_is_over_says_so)
 {
     begin(0, 0);
-    expect_ok(hl_lock_acquire(stock, NULL));
-    expect_ok(hl_lock_acquire(stock, NULL));
+    hold_twice();
     tamper(current()->valid_until = 1);
     expect_outcome(hl_lock_release(stock, NULL), HL_ELOST);
     expect_outcome(hl_lock_release(stock, NULL), HL_ELOST);
@@ -313,37 +225,22 @@ Law(what_lingers, is_not_taken_up_when_it_may_be_over)
     end();
 }
 
-/* A close has begun, and has not come to this name yet. */
+/* The call has found the client open, and then a close began that has not come to this name yet. */
 Law(a_closed_client, has_no_shortcut)
 {
     begin(0, LINGER_MS);
-    expect_ok(hl_lock_acquire(stock, NULL));
-    atomic_store(&client->is_closed, true);
-    int nested = hl_lock_acquire(stock, NULL);
+    hold_twice();
+    tamper(atomic_store(&client->is_closed, true));
+    bool is_taken = hli_shortcut_acquire(stock->name, 30000);
     atomic_store(&client->is_closed, false);
-    expect_outcome(nested, HL_ECLOSED);
+    check(!is_taken);
+    expect_ok(hl_lock_release(stock, NULL));
     expect_ok(hl_lock_release(stock, NULL));
     linger();
-    atomic_store(&client->is_closed, true);
-    int lingering = hl_lock_acquire(stock, NULL);
+    tamper(atomic_store(&client->is_closed, true));
+    is_taken = hli_shortcut_acquire(stock->name, 30000);
     atomic_store(&client->is_closed, false);
-    expect_outcome(lingering, HL_ECLOSED);
-    end();
-}
-
-Law(a_posted_release, that_finds_nothing_is_told_by_an_event)
-{
-    begin(HL_LOCK_POSTED_RELEASE, 0);
-    expect_ok(hl_client_ping(client, -1, NULL));
-    int before = atomic_load(&failed_releases);
-    expect_ok(hl_lock_acquire(stock, NULL));
-    redis_do(server, "DEL stock");
-    expect_ok(hl_lock_release(stock, NULL));
-    struct deadline deadline = deadline_in(10000);
-    while (atomic_load(&failed_releases) == before) {
-        check(!deadline_is_over(deadline));
-        deadline_nap();
-    }
+    check(!is_taken);
     end();
 }
 
@@ -430,4 +327,26 @@ Law(f7_a_posted_release, lets_redisson_go_first)
     check_msg(seconds >= 0.0025, "free for %d us", (int)(seconds * 1e6));
     redisFree(redisson);
     end();
+}
+
+/* ---- A grant that comes too late ---- */
+
+Law(f5_b_a_grant, that_comes_when_its_claim_is_over_is_not_entered)
+{
+    contest_begin(50, 10000); /* a claim of 200 ms */
+    hl_lock *rivals = new_lock(open_client(NULL), "stock");
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_settled();
+    proxy_hold(waiter.proxy, waiter.messages, PROXY_DOWN);
+    expect_ok(hl_lock_release(held, NULL));
+    expect_ok(hl_lock_acquire_for(rivals, slow_ms(10000), NULL)); /* when the claim is over */
+    int64_t calls = redis_evalsha_calls(server);
+    proxy_release(waiter.proxy, waiter.messages, PROXY_DOWN);
+    expect_calls(calls + 1); /* it asks */
+    expect_ok(hl_client_ping(waiter.client, -1, NULL));
+    check(!hl_lock_is_held(lock, owner) && hl_lock_is_held(rivals, NULL));
+    check_int(stats_of(waiter.client).grants, 0);
+    expect_ok(hl_lock_release(rivals, NULL));
+    expect_story(&told, "done HL_OK");
+    contest_end();
 }
