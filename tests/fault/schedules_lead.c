@@ -279,12 +279,21 @@ Law(finds_surplus_beside_its_answer)
     check_int(closed_code, HL_EPROTO);
 }
 
+/* At once, and not only when the connection has been at rest for a while. */
+static void check_armed(void)
+{
+    pthread_mutex_lock(&conn.mutex);
+    check(conn.reader.is_armed);
+    pthread_mutex_unlock(&conn.mutex);
+}
+
 /* What is in flight when a leader goes is read by the loop. */
 Law(goes_when_its_deadline_comes)
 {
     send_and_promise(&asked[0]);
     hli_conn_lead(&conn, &asked[0].gate, hli_after_ms(hli_now(), 10));
     check(hli_gate_is_shut(&asked[0].gate));
+    check_armed();
     peer_says(":1\r\n");
     await(&asked[0]);
     check(asked[0].was_on_loop);
@@ -296,6 +305,7 @@ Law(goes_when_its_gate_is_poked)
     hli_gate_poke(&asked[0].gate);
     hli_conn_lead(&conn, &asked[0].gate, HLI_NEVER);
     check_int(hli_gate_wait(&asked[0].gate, 0), HLI_GATE_POKED);
+    check_armed();
     peer_says(":1\r\n");
     await(&asked[0]);
     check(asked[0].was_on_loop);
@@ -343,6 +353,7 @@ Law(is_followed_by_the_loop_for_one_who_does_not_promise)
     peer_says(":1\r\n");
     hli_conn_lead(&conn, &asked[0].gate, HLI_NEVER);
     check(hli_conn_send(&conn, &asked[1].op));
+    check_armed();
     peer_says(":2\r\n");
     await(&asked[1]);
     check(asked[1].was_on_loop);
