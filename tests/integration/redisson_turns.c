@@ -24,7 +24,7 @@
  * the rest is for a machine on which 8 threads have 2 processors, beside other tests.
  */
 enum { RUN_MS = 500, TURN_MS = 20, MACHINE_MS = 300 };
-enum { CLIENTS = 2, THREADS = 2 };
+enum { CLIENTS = 4, THREADS = 2 };
 
 static const char channel[] = "redisson_lock__channel:{stock}";
 static const char java_field[] = "0a1b2c3d-0000-4000-8000-1234567890ab:71";
@@ -103,7 +103,10 @@ static void java_waits(void)
 
 static int all_turns(void)
 {
-    return atomic_load(&turns[0]) + atomic_load(&turns[1]);
+    int all = 0;
+    for (int i = 0; i < CLIENTS; i++)
+        all += atomic_load(&turns[i]);
+    return all;
 }
 
 /* It begins to wait when somebody else has the lock, or has had it. */
@@ -163,7 +166,10 @@ static void end(void)
 static void be_busy(void *arg)
 {
     hl_lock *lock_ = arg;
-    atomic_int *mine = &turns[lock_ == locks[0] ? 0 : 1];
+    atomic_int *mine = &turns[0];
+    for (int i = 1; i < CLIENTS; i++)
+        if (lock_ == locks[i])
+            mine = &turns[i];
     while (!atomic_load(&is_over)) {
         must(hl_lock_acquire(lock_, NULL) == HL_OK);
         be_inside();
@@ -217,7 +223,7 @@ static const hl_lock_options both = {
 
 Law(f7_a_waiter_of_redissons, is_served_beside_grants)
 {
-    run_beside_java(2, 1, &plain);
+    run_beside_java(4, 1, &plain);
     check(stats_of(clients[0]).grants > 0);
 }
 
@@ -245,7 +251,7 @@ Law(f7_a_waiter_of_redissons, is_served_beside_a_single_thread_that_lingers)
 
 Law(f7_a_waiter_of_redissons, is_served_beside_posted_releases)
 {
-    run_beside_java(2, 1, &posted);
+    run_beside_java(4, 1, &posted);
 }
 
 Law(f7_a_waiter_of_redissons, is_served_beside_a_single_thread)
