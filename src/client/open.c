@@ -6,6 +6,7 @@
 #include "client/close.h"
 #include "client/options.h"
 #include "lease/call.h"
+#include "lease/grant.h"
 #include "lease/watchdog.h"
 
 #include <errno.h>
@@ -92,7 +93,10 @@ static int client_start(hl_client *client, struct hli_link_settings *link)
         return rc;
     }
     rc = hli_link_new(client->loop, link, &listener, &client->counters.commands, &client->link);
-    return rc == 0 ? hli_watchdog_start(client, &client->watchdog) : rc;
+    if (rc < 0)
+        return rc;
+    hli_grants_init(client);
+    return hli_watchdog_start(client, &client->watchdog);
 }
 
 /* Without an answer until the outage timeout, the link's last problem is the reason. */

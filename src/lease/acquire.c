@@ -23,6 +23,7 @@ static const int64_t acquire_max_ms =
     INT64_C(100000000000); /* about three years: no sum of times overflows */
 
 static bool acquire_look(struct hli_wait *wait, hli_ns now);
+static bool acquire_awaits_grant(struct hli_wait *wait);
 
 static int acquire_check(const hl_acquire_options *options, hl_error *err)
 {
@@ -73,6 +74,7 @@ int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name, int64_t
     hli_wait_init(&acquire->wait, name->client,
                   acquire->is_try ? HL_WAIT_FOREVER : options->wait_ms, err);
     acquire->wait.look = acquire_look;
+    acquire->wait.awaits_message = acquire_awaits_grant;
     acquire->wait.look_at = acquire->wait.first_look_at =
         hli_earlier(acquire->wait.deadline,
                     hli_after_ms(acquire->wait.started, name->client->settings.outage_timeout_ms));
@@ -224,6 +226,17 @@ static bool acquire_look(struct hli_wait *wait, hli_ns now)
         hli_ask_abandon(&turn);
     hli_turn_end(&turn);
     return goes_on;
+}
+
+/* Not while another owner of this process holds: then it is a pass that ends it. */
+static bool acquire_awaits_grant(struct hli_wait *wait)
+{
+    struct hli_name *name = HLI_OF(wait, struct hli_acquire, wait)->name;
+
+    pthread_mutex_lock(&name->mutex);
+    bool awaits = !wait->is_finished && hli_tenure_is_contending(name->current);
+    pthread_mutex_unlock(&name->mutex);
+    return awaits;
 }
 
 static bool acquire_waits_already(const struct hli_name *name, const struct hl_owner *owner)

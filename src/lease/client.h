@@ -45,7 +45,7 @@ struct hl_client {
 
     struct hli_loop *loop;
     struct hli_link *link;
-    struct hli_channel mailbox; /* loop thread: what other clients write to this one */
+    struct hli_channel mailbox; /* what other clients write to this one */
     char mailbox_name[64];
     struct hli_watchdog *watchdog;
     struct hli_callbacks callbacks;

@@ -204,7 +204,7 @@ static void grant_on_gone(struct hli_channel *channel)
     (void)channel;
 }
 
-void hli_grants_listen(hl_client *client)
+void hli_grants_init(hl_client *client)
 {
     struct hli_channel *mailbox = &client->mailbox;
 
@@ -213,7 +213,12 @@ void hli_grants_listen(hl_client *client)
     mailbox->confirmed = grant_on_confirmed;
     mailbox->message = grant_on_message;
     mailbox->gone = grant_on_gone;
-    hli_channel_want(hli_link_pubsub(client->link), mailbox); /* without memory we poll */
+    hli_link_set_mailbox(client->link, mailbox);
+}
+
+void hli_grants_listen(hl_client *client)
+{
+    hli_channel_want(hli_link_pubsub(client->link), &client->mailbox); /* without memory we poll */
 }
 
 void hli_grants_stop_listening(hl_client *client)

@@ -3,14 +3,15 @@
 /*
  * Grants: what other clients write into this client's own channel, its mailbox. A grant says that a
  * release has written one of our fields as the next holder; a want, that somebody waits for what we
- * hold. All of it on the loop thread.
+ * hold. They are read by the loop, or by a caller that waits for one.
  */
 #ifndef HLI_LEASE_GRANT_H
 #define HLI_LEASE_GRANT_H
 
 #include "lease/turn.h"
 
-/* Listens from now on, over every reconnect; and stops. */
+/* Before the link is started; then listens, over every reconnect; and stops. */
+void hli_grants_init(hl_client *client);
 void hli_grants_listen(hl_client *client);
 void hli_grants_stop_listening(hl_client *client);
 

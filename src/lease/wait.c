@@ -48,11 +48,17 @@ void hli_wait_will_block(struct hli_wait *wait)
 
 int hli_wait_block(struct hli_wait *wait)
 {
-    hli_link_lead(wait->client->link, &wait->gate, wait->look_at);
-    while (hli_gate_wait(&wait->gate, wait->look_at) != HLI_GATE_OPEN)
+    struct hli_link *link = wait->client->link;
+
+    hli_link_lead(link, &wait->gate, wait->look_at);
+    for (;;) {
+        if (wait->awaits_message && wait->awaits_message(wait))
+            hli_link_listen(link, &wait->gate, wait->look_at);
+        if (hli_gate_wait(&wait->gate, wait->look_at) == HLI_GATE_OPEN)
+            return wait->code;
         if (!wait->look(wait, hli_now()))
             wait->look_at = HLI_NEVER; /* it has ended: the gate is about to open */
-    return wait->code;
+    }
 }
 
 /* A call with a cancel is looked at once at the beginning, for its cancel may have been fired when

@@ -29,9 +29,11 @@ struct hli_wait {
     /* Is it over, by time or by cancel? Ends it if so. True while it goes on, and then look_at says
      * when to look again. */
     bool (*look)(struct hli_wait *wait, hli_ns now);
-    hli_ns look_at;       /* of whoever looks */
-    hli_ns first_look_at; /* immutable */
-    bool has_cancel;      /* immutable once it has begun */
+    bool (*awaits_message)(
+        struct hli_wait *wait); /* may what comes by the mailbox end it? NULL: no */
+    hli_ns look_at;             /* of whoever looks */
+    hli_ns first_look_at;       /* immutable */
+    bool has_cancel;            /* immutable once it has begun */
 
     bool is_finished; /* under the mutex of what is waited for, as the two below */
     int code;

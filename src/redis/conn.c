@@ -35,7 +35,7 @@ void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop,
     atomic_init(&conn->fd, -1);
     pthread_mutex_init(&conn->mutex, NULL);
     hli_outbox_init(&conn->outbox);
-    hli_reader_init(&conn->reader, events->is_plain != NULL);
+    hli_reader_init(&conn->reader, events->is_plain || events->is_plain_message);
     TAILQ_INIT(&conn->in_flight);
 }
 
@@ -357,9 +357,33 @@ static void conn_on_readable(evutil_socket_t fd, short what, void *arg)
     conn_end_reading(conn);
 }
 
+bool hli_conn_is_led_for_messages(const struct hli_conn *conn)
+{
+    return conn->events->is_plain_message != NULL;
+}
+
+bool hli_conn_try_lead(struct hli_conn *conn)
+{
+    pthread_mutex_lock(&conn->mutex);
+    bool leads = conn->is_open && hli_reader_try_lead(&conn->reader);
+    pthread_mutex_unlock(&conn->mutex);
+    return leads;
+}
+
+static bool conn_tell_plain_message(struct hli_conn *conn, const struct hli_reply *reply)
+{
+    bool is_plain = conn_is_message(reply) && conn->events->is_plain_message(conn, reply);
+
+    if (is_plain)
+        conn->events->message(conn, reply);
+    return is_plain;
+}
+
 /* Only the reader takes requests out, so the oldest one stays the oldest meanwhile. */
 bool hli_conn_tell_plain(struct hli_conn *conn, const struct hli_reply *reply)
 {
+    if (hli_conn_is_led_for_messages(conn))
+        return conn_tell_plain_message(conn, reply);
     struct hli_answer answer = hli_answer_from(reply);
 
     pthread_mutex_lock(&conn->mutex);
@@ -384,15 +408,16 @@ bool hli_conn_is_idle(struct hli_conn *conn)
     return is_idle;
 }
 
-/* Armed at once if somebody waits for an answer; if nobody does, a moment later and only if it is
- * not led again until then. */
+/* Armed at once if somebody waits for an answer, or a message may come; if nobody does, a moment
+ * later and only if it is not led again until then. */
 void hli_conn_leave(struct hli_conn *conn, bool to_loop)
 {
     pthread_mutex_lock(&conn->mutex);
     hli_reader_leave(&conn->reader, to_loop ? HLI_READER_LOOP : HLI_READER_NOBODY);
-    if (!to_loop && conn->in_flight_count > 0)
+    bool listens = hli_conn_is_led_for_messages(conn);
+    if (!to_loop && (conn->in_flight_count > 0 || listens))
         hli_reader_arm(&conn->reader);
-    bool rests = conn->is_open && !conn->is_resting;
+    bool rests = conn->is_open && !conn->is_resting && !listens;
     conn->is_resting = conn->is_resting || rests;
     pthread_mutex_unlock(&conn->mutex);
     if (to_loop)

@@ -34,6 +34,9 @@ struct hli_conn_events { /* on the loop thread */
      * `answered`? Any thread, with the connection's mutex. Of one that may be led. */
     bool (*is_plain)(struct hli_conn *conn, const struct hli_op *op,
                      const struct hli_answer *answer);
+    /* The same of a message; then it is led for messages, and not for answers. Any thread, without
+     * the mutex. */
+    bool (*is_plain_message)(struct hli_conn *conn, const struct hli_reply *reply);
 };
 
 struct hli_lead_polling { /* of whoever leads */
@@ -98,6 +101,10 @@ void hli_conn_set_ready(struct hli_conn *conn); /* until it is closed */
 bool hli_conn_tell_plain(struct hli_conn *conn, const struct hli_reply *reply);
 void hli_conn_leave(struct hli_conn *conn, bool to_loop);
 bool hli_conn_is_idle(struct hli_conn *conn); /* nothing is in flight */
+
+/* Is it led for messages? And takes the role for that, if it is nobody's. */
+bool hli_conn_is_led_for_messages(const struct hli_conn *conn);
+bool hli_conn_try_lead(struct hli_conn *conn);
 
 /* In a forked child: closes the socket, without a word to anybody. */
 void hli_conn_abandon(struct hli_conn *conn);

@@ -57,7 +57,8 @@ static enum lead_next lead_tell(struct hli_conn *conn)
     }
     if (rc < 0)
         return LEAD_TO_LOOP;
-    return hli_conn_is_idle(conn) ? LEAD_ENOUGH : LEAD_ON; /* busy: there is nothing to read for */
+    /* All is answered, and not what it waits for: no answer will be that. A message may. */
+    return hli_conn_is_led_for_messages(conn) || !hli_conn_is_idle(conn) ? LEAD_ON : LEAD_ENOUGH;
 }
 
 static enum lead_next lead_read(struct hli_conn *conn)

@@ -42,6 +42,7 @@ struct hli_link {
     struct hli_link_settings settings;
     struct hli_link_listener listener;
     char where[160];
+    struct hli_channel *mailbox;
 
     atomic_bool is_up;
     atomic_bool has_answered; /* a request, since it came up; for callers that read answers */
@@ -120,14 +121,44 @@ void hli_link_lead(struct hli_link *link, struct hli_gate *gate, hli_ns deadline
         hli_conn_lead(conn, gate, deadline);
 }
 
+void hli_link_set_mailbox(struct hli_link *link, struct hli_channel *mailbox)
+{
+    link->mailbox = mailbox;
+}
+
+void hli_link_listen(struct hli_link *link, struct hli_gate *gate, hli_ns deadline)
+{
+    struct hli_conn *conn = &link->conn[LINK_PUBSUB];
+
+    if (hli_conn_try_lead(conn))
+        hli_conn_lead(conn, gate, deadline);
+}
+
 static struct hli_link *link_of(struct hli_conn *conn)
 {
     return conn->arg;
 }
 
+static bool link_is_mailbox(struct hli_conn *conn, const struct hli_reply *reply)
+{
+    const struct hli_channel *mailbox = link_of(conn)->mailbox;
+    const struct hli_reply *name = hli_reply_text_at(reply, 1);
+
+    return mailbox && name && name->length == mailbox->name.bytes.length &&
+           memcmp(name->text, mailbox->name.bytes.data, name->length) == 0;
+}
+
 static void link_on_message(struct hli_conn *conn, const struct hli_reply *reply)
 {
-    hli_pubsub_message(&link_of(conn)->pubsub, reply);
+    struct hli_link *link = link_of(conn);
+    const struct hli_reply *text = hli_reply_text_at(reply, 2);
+
+    if (!link_is_mailbox(conn, reply)) {
+        hli_pubsub_message(&link->pubsub, reply);
+    } else if (text) {
+        const struct hli_message message = {.text = {text->text, text->length}};
+        link->mailbox->message(link->mailbox, &message);
+    }
 }
 
 /* An answer that the script cannot give: answers and requests no longer belong together, so each of
@@ -191,6 +222,7 @@ static const struct hli_conn_events link_conn_events[LINK_CONNS] = {
                        .closed = link_on_closed,
                        .is_plain = link_is_plain},
     [LINK_PUBSUB] = {.message = link_on_message,
+                     .is_plain_message = link_is_mailbox,
                      .answered = link_on_answered,
                      .closed = link_on_closed},
 };

@@ -54,6 +54,11 @@ void hli_link_promise(struct hli_link *link);
  * any longer, it returns while the gate is shut. */
 void hli_link_lead(struct hli_link *link, struct hli_gate *gate, hli_ns deadline);
 
+/* The messages of this channel, once it is wanted, may be told in any thread: in one that blocks
+ * until such a message and reads in place of the loop, as above. Before the link is started. */
+void hli_link_set_mailbox(struct hli_link *link, struct hli_channel *mailbox);
+void hli_link_listen(struct hli_link *link, struct hli_gate *gate, hli_ns deadline);
+
 /* Any thread: why it is not up. Returns the code; 0 when it is up, or was not tried yet. */
 int hli_link_problem(struct hli_link *link, hl_error *ret_err);
 

@@ -162,6 +162,15 @@ void hli_reader_expect(struct hli_reader *reader, unsigned in_flight)
         atomic_store_explicit(&reader->has_company, true, memory_order_relaxed);
 }
 
+bool hli_reader_try_lead(struct hli_reader *reader)
+{
+    if (!reader->is_open || !reader->may_be_led || reader->role != HLI_READER_NOBODY ||
+        reader->stray)
+        return false;
+    reader_begin_to_be_led(reader, true);
+    return true;
+}
+
 static void reader_give_to_loop(struct hli_reader *reader)
 {
     if (reader->role == HLI_READER_LED) {

@@ -68,6 +68,10 @@ bool hli_reader_redeem(const struct hli_reader *reader);
  * will read, and that is this thread if it has promised and nobody else does. */
 void hli_reader_expect(struct hli_reader *reader, unsigned in_flight);
 
+/* This thread takes the role to lead, for messages that nobody asked for. False: somebody has it.
+ */
+bool hli_reader_try_lead(struct hli_reader *reader);
+
 /* The loop takes the role. Waits, without the mutex, while a leader reads; never for one that
  * sleeps. */
 void hli_reader_take(struct hli_reader *reader, pthread_mutex_t *mutex);
