@@ -45,7 +45,9 @@ Test(contended_processes, a_killed_one_that_was_granted_costs_a_claim, .init = s
     crowd_end(crowd, false);
 }
 
-Test(contended_processes, a_killed_one_in_the_queue_costs_nothing, .init = start, .fini = stop)
+/* None, if the server notices its end before its turn comes. */
+Test(contended_processes, a_killed_one_in_the_queue_costs_a_claim_at_most, .init = start,
+     .fini = stop)
 {
     int victim = crowd_stop_queued(crowd);
     crowd_kill(crowd, victim);
