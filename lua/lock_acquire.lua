@@ -22,15 +22,18 @@ if not lease or lease < 1 or lease > 1e11 or not want or want < 1 then
   return redis.error_reply('HIRELOCK bad lease time or hold count')
 end
 
-local count = redis.call('HGET', KEYS[1], ARGV[1])
-if count then
-  if redis.call('PTTL', KEYS[1]) < lease then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-  if tonumber(count) < want then redis.call('HINCRBY', KEYS[1], ARGV[1], want - count) end
-  return {1, 0}
+local holder = redis.call('HGETALL', KEYS[1])
+for i = 1, #holder, 2 do
+  if holder[i] == ARGV[1] then
+    if redis.call('PTTL', KEYS[1]) < lease then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+    local more = want - (tonumber(holder[i + 1]) or 0)
+    if more > 0 then redis.call('HINCRBY', KEYS[1], ARGV[1], more) end
+    return {1, 0}
+  end
 end
 
-if redis.call('EXISTS', KEYS[1]) == 0 then
-  if want > 1 then return {-1} end
+if want > 1 then return {-1} end
+if not holder[1] then
   redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
   local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
   if expiry ~= 1 then
@@ -41,8 +44,7 @@ if redis.call('EXISTS', KEYS[1]) == 0 then
   return {1, 1}
 end
 
-if want > 1 then return {-1} end
-local holder, time = redis.call('HGETALL', KEYS[1]), redis.pcall('TIME')
+local time = redis.pcall('TIME')
 local added = 0
 if time.err then
   time = {0, 0} -- without a clock nobody can tell an old grant from a new one: no queue

@@ -10,7 +10,7 @@
 --      rest_ms      of want = 0: 0 deletes the key; else it rests for so long, with count 0 and nobody inside
 --      channel      Redisson's, which all who wait listen to; own_channel is listened to by us alone
 --      claim_ms     how long the next one has to take up what was written for it
---      courtesy     1: it is Redisson's turn if somebody of it waits
+--      courtesy     1: look whether somebody of Redisson's waits; then it is his turn
 -- reply {0}                    this field holds nothing, and queues no more
 --       {1, next, strangers}   done, now or by an earlier copy that left the key resting; next: the field that has it now, or '';
 --                              strangers: how many of Redisson's listen; -1 when it was not looked at
@@ -42,13 +42,11 @@ local function strangers()
   return listeners.err and 0 or math.max(0, listeners[2] - listeners[4])
 end
 
-local waiting, time, others = redis.pcall('ZCARD', ARGV[7]), nil, 0
+local waiting, others = redis.pcall('ZCARD', ARGV[7]), -1
 local has_queue = type(waiting) == 'number' and waiting > 0
-if has_queue then
-  time = redis.pcall('TIME')
-  others = strangers()
-end
-if has_queue and others > 0 and ARGV[11] == '1' then
+local time = has_queue and redis.pcall('TIME')
+if has_queue and ARGV[11] == '1' then others = strangers() end
+if others > 0 then
   redis.pcall(ARGV[6], ARGV[10], 'y')
 elseif has_queue and not time.err then
   local own = string.match(ARGV[1], '^(.*):[^:]*$')
@@ -64,7 +62,7 @@ elseif has_queue and not time.err then
       redis.call('HSET', KEYS[1], field, 1)
       redis.call('PEXPIRE', KEYS[1], ARGV[9])
       redis.pcall(ARGV[6], ARGV[8] .. client,
-        table.concat({'g', field, time[1], time[2], ARGV[9], waiting + others, KEYS[1]}, ' '))
+        table.concat({'g', field, time[1], time[2], ARGV[9], waiting, KEYS[1]}, ' '))
       return {1, field, others}
     end
   end
@@ -72,5 +70,6 @@ end
 
 redis.call('DEL', KEYS[1])
 local heard = redis.pcall(ARGV[6], ARGV[5], '0')
-if not has_queue and heard ~= 0 then others = ARGV[11] == '1' and strangers() or -1 end
+if heard == 0 then others = 0 end
+if others < 0 and ARGV[11] == '1' then others = strangers() end
 return {1, '', others}

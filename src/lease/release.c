@@ -277,6 +277,7 @@ static void release_note_strangers(struct hli_turn *turn, const struct hli_tenur
     if (!contest)
         return;
     contest->has_strangers = strangers > 0;
+    contest->courteous_at = turn->now; /* each look has its price: at most so often */
     if (strangers > 0 && tenure->is_release_courteous)
         hli_contest_stand_back(contest, turn->now);
 }

@@ -98,7 +98,7 @@ QueueTest(a_full_server_answers_busy_and_grants)
     redis_do(server, "CONFIG SET maxmemory 1");
     check(strncmp(acquire("C:1 5000 1"), "0 ", 2) == 0);
     check_str(redis_str(server, "ZRANGE " RAW_QUEUE " 0 -1"), "B:1");
-    check_str(release("A:1 0 0 0"), "1 B:1 0");
+    check_str(release("A:1 0 0 0"), "1 B:1 -1");
     check_grant(b, "B:1", 0);
     check_holder("B:1 1");
     check_str(release("B:1 0 0 0"), RAW_DONE);
