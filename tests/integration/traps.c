@@ -301,7 +301,8 @@ Law(f17_a_lost_subscription, makes_every_waiter_ask_again)
 
 Law(f17_a_new_connection, renews_every_hold_at_once)
 {
-    hl_client *client = open_client(CLIENT(.backoff_min_ms = 1)); /* else in 10 s */
+    hl_client *client = /* else in 30 s */
+        open_client(CLIENT(.backoff_min_ms = 1, .watchdog_timeout_ms = 90000));
     for (int i = 0; i < 5; i++) {
         char name[16];
         snprintf(name, sizeof name, "stock%d", i);
