@@ -135,6 +135,41 @@ Law(f9_a_want, ends_passing_at_once)
     end();
 }
 
+static bool is_wanted_already(void *arg)
+{
+    struct hli_name *name = arg;
+    pthread_mutex_lock(&name->mutex);
+    bool answer = name->current && name->current->is_wanted;
+    pthread_mutex_unlock(&name->mutex);
+    return answer;
+}
+
+/* The want comes by the one link while "yours" is still on its way by the other. */
+Law(f9_a_want, counts_that_comes_before_the_answer)
+{
+    struct recorder others = RECORDER_INIT;
+    contest_begin(60000, 10000); /* who asks once */
+    hl_owner *holders = new_owner(holder);
+    expect_ok(hl_lock_release(held, NULL));
+    proxy_hold(waiter.proxy, waiter.commands, PROXY_DOWN);
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_held_by(waiter.client, lock, 1);
+    expect_ok(hl_lock_acquire_async(held, ACQUIRE(.owner = holders, .wait_ms = -1), record_done,
+                                    &others));
+    check(wait_until(is_wanted_already, lock->name, 10000));
+    proxy_release(waiter.proxy, waiter.commands, PROXY_DOWN);
+    check(recorder_wait(&told, 1));
+    stock = lock;
+    tamper(current()->word_at = hli_now());
+    wait_async(other, &told, ACQUIRE(.lease_ms = 0));
+    expect_ok(hl_lock_release_as(lock, owner, NULL));
+    expect_story(&others, "done HL_OK");
+    check_int(stats_of(waiter.client).passes, 0);
+    expect_ok(hl_lock_release_as(held, holders, NULL));
+    expect_story(&told, "done HL_OK, done HL_OK");
+    contest_end();
+}
+
 /* ---- What is not there any more is not kept ---- */
 
 /* The second owner gets it by a pass, while the word is old enough to ask for a new one; the answer
@@ -210,6 +245,25 @@ Law(a_nested_release, from_a_hold_that_is_over_says_so)
     expect_outcome(hl_lock_release(stock, NULL), HL_ELOST);
     expect_outcome(hl_lock_release(stock, NULL), HL_ELOST);
     end();
+}
+
+Law(a_hold_that_is_over, does_not_come_back_by_a_late_answer)
+{
+    struct proxy *proxy = proxy_start_before(server);
+    begin_at(proxy_url(proxy), 0, 0);
+    hl_owner *ours = new_owner(client);
+    expect_ok(hl_lock_acquire_with(stock, ACQUIRE(.owner = ours, .lease_ms = 5000), NULL));
+    proxy_hold(proxy, PROXY_EVERY, PROXY_DOWN);
+    expect_ok(hl_lock_acquire_async(stock, ACQUIRE(.owner = ours, .lease_ms = 50000), record_done,
+                                    &told));
+    tamper(current()->valid_until = 1);
+    proxy_pass(proxy); /* it has a lease of 50 s, it says */
+    expect_story(&told, "done HL_ELOST");
+    check(!hl_lock_is_held(stock, ours));
+    expect_outcome(hl_lock_release_as(stock, ours, NULL), HL_ELOST);
+    end();
+    close_client(client);
+    proxy_stop(proxy);
 }
 
 Law(what_lingers, is_not_taken_up_when_it_may_be_over)
@@ -333,8 +387,9 @@ Law(f7_a_posted_release, lets_redisson_go_first)
 
 Law(f5_b_a_grant, that_comes_when_its_claim_is_over_is_not_entered)
 {
-    contest_begin(50, 10000); /* a claim of 200 ms */
-    hl_lock *rivals = new_lock(open_client(NULL), "stock");
+    contest_begin(50, 60000); /* a claim of 200 ms, and no poll */
+    hl_client *rival = open_client(CLIENT(.watchdog_timeout_ms = 120000)); /* renews nothing here */
+    hl_lock *rivals = new_lock(rival, "stock");
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
     expect_settled();
     proxy_hold(waiter.proxy, waiter.messages, PROXY_DOWN);
