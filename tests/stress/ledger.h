@@ -22,8 +22,8 @@ enum {
     STRESS_PROCESSES = 4, /* of ours; one more is in Redisson's manner */
     STRESS_SHARED = 3,    /* names that all processes want all the time; */
     STRESS_NAMES = STRESS_SHARED + STRESS_PROCESSES, /* and one that each has mostly for itself */
-    STRESS_LEASE_MS = 1000, /* the watchdog's, and the one of every hold with a lease time */
-    STRESS_POLL_MS = 200,
+    STRESS_LEASE_MS = 1500, /* the watchdog's, and the one of every hold with a lease time */
+    STRESS_POLL_MS = 300,
     STRESS_CLAIM_MS = 4 * STRESS_POLL_MS, /* how long a grant stands */
 };
 

@@ -164,7 +164,7 @@ static void stress_disturb(struct stress *stress)
                             (int)stress_roll(stress, 40));
     else if (kind < 90) /* replies that come late, for some time */
         proxy_delay(stress->proxy, PROXY_EVERY, PROXY_DOWN,
-                    kind < 80 ? (int64_t)stress_roll(stress, 100) : 0);
+                    kind < 80 ? (int64_t)stress_roll(stress, 60) : 0);
 }
 
 static void stress_finish(struct stress *stress)

@@ -198,8 +198,8 @@ PlantedTest(a_free_lock_is_no_fault_when_its_waiter_was_stopped)
 PlantedTest(a_renewal_too_late_or_after_the_end_is_found)
 {
     planted_take(0, 1, 0);
-    planted_expire(850);
-    planted_belief(0, 1, 1, 900);
+    planted_expire(1200);
+    planted_belief(0, 1, 1, 1250);
     redis_do(server, "DEL s0");
     planted_take(1, 1, 3000);
     planted_belief(1, 1, 3001, 3002);
@@ -357,9 +357,9 @@ static struct verdict planted_wait_of_redissons(int64_t waited_ms)
 
 PlantedTest(a_waiter_of_redissons_that_is_passed_over_is_found)
 {
-    struct verdict verdict = planted_wait_of_redissons(2200);
+    struct verdict verdict = planted_wait_of_redissons(2700);
     check_int((int)verdict.starved, 1);
-    check_int((int)verdict.longest_stranger_ms, 2201);
+    check_int((int)verdict.longest_stranger_ms, 2701);
 }
 
 PlantedTest(a_waiter_of_redissons_that_gets_its_turn_passes)
