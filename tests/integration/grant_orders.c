@@ -191,6 +191,7 @@ Law(orders, a_subscription_that_is_confirmed_before_the_busy_answer)
     hl_cancel_fire(cancel);
     expect_story(&told, "done HL_ECANCELED");
     expect_in_queue(0);
+    expect_ok(hl_client_ping(waiter.client, -1, NULL)); /* the cancel is answered */
     proxy_hold(waiter.proxy, waiter.commands, PROXY_DOWN);
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
     expect_in_queue(1); /* the server has said that it is busy */
