@@ -226,23 +226,34 @@ void hli_grants_stop_listening(hl_client *client)
     hli_channel_drop(&client->mailbox);
 }
 
-/* The grant came by the other connection. Busy, and from after it: the claim ran out, and somebody
- * else has it. Busy from before it says nothing new; "yours" is good for a whole lease. */
-void hli_grant_crossed(struct hli_turn *turn, struct hli_tenure *tenure,
-                       const struct hli_answer *answer)
+/* Did the grant run out before that answer? It did if somebody else had the key after it; and if
+ * the key was free, for then somebody may have had it in between. */
+static bool grant_ran_out(const struct hli_tenure *tenure, const struct hli_answer *answer)
 {
     int64_t status = -2, was_free = 0;
 
-    if (answer->verdict == HLI_REPLIED) {
+    if (answer->verdict != HLI_REPLIED)
+        return false;
+    hli_reply_integer_at(answer->reply, 0, &status);
+    hli_reply_integer_at(answer->reply, 1, &was_free);
+    if (status == 0)
+        return hli_busy_stamp(answer) > tenure->grant_stamp;
+    return was_free == 1;
+}
+
+/* The grant came by the other connection. "Yours" is good for a whole lease; busy from before the
+ * grant says nothing new. */
+void hli_grant_crossed(struct hli_turn *turn, struct hli_tenure *tenure,
+                       const struct hli_answer *answer)
+{
+    int64_t status = -2;
+
+    if (answer->verdict == HLI_REPLIED)
         hli_reply_integer_at(answer->reply, 0, &status);
-        hli_reply_integer_at(answer->reply, 1, &was_free);
-    }
-    if (status == 1 && was_free == 1)
-        hli_loss_of_key(turn, tenure); /* the grant had run out: somebody may have been inside */
+    if (grant_ran_out(tenure, answer))
+        hli_loss_of_key(turn, tenure);
     else if (status == 1)
         hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms);
-    else if (status == 0 && hli_busy_stamp(answer) > tenure->grant_stamp)
-        hli_loss_of_key(turn, tenure);
     if (tenure->state == HLI_TENURE_OWN)
         hli_deepen_go(turn, tenure);
 }

@@ -40,8 +40,8 @@ Test(asking, comes_again_after_the_subscription_for_a_release_may_have_slipped_t
     proxy_stop(proxy);
 }
 
-/* It bounced, so it did not run; and by then nobody wants it any more: what was sent behind it takes
- * back what it might have got. */
+/* It bounced, so it did not run; and by then nobody wants it any more: what was sent behind it
+ * takes back what it might have got. */
 Test(asking, comes_not_again_after_a_bounce_when_nobody_waits_any_more)
 {
     static const struct fake_step late_bounce[] = {
