@@ -145,6 +145,7 @@ Test(script_cache, cannot_be_filled_by_a_user_without_script_load)
         check_int(hl_lock_force_release(lock, &err), HL_EDENIED);
         check(redis_evalsha_calls(server) - before <= 10); /* no endless bounce */
     }
+    expect_gone(server, "n");
     check_int(redis_int(server, "DBSIZE"), 0);
     hl_lock_free(lock);
     hl_client_close(client);
@@ -206,6 +207,7 @@ Test(script_cache, is_empty_after_a_restart_and_nobody_notices)
         check(info.mine);
         check_int(hl_lock_release(lock, NULL), 0);
     }
+    expect_gone(server, "n");
     check_int(redis_int(server, "DBSIZE"), 0);
     hl_lock_free(lock);
     hl_client_close(client);
