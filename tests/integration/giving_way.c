@@ -10,7 +10,6 @@
 #include "lease/client.h"
 #include "lease/shortcut.h"
 #include "support/recorder.h"
-#include "support/redis_link.h"
 #include "sync/lock.h"
 #include "two_links.h"
 
@@ -295,91 +294,6 @@ Law(a_closed_client, has_no_shortcut)
     is_taken = hli_shortcut_acquire(stock->name, 30000);
     atomic_store(&client->is_closed, false);
     check(!is_taken);
-    end();
-}
-
-/* ---- Redisson's turn ---- */
-
-/* How long the lock was free after the last release that MONITOR saw: until it was taken again. */
-static double free_seconds(redisContext *watch, bool *ret_is_courteous)
-{
-    double freed = 0, taken = 0;
-    bool is_over = false;
-    redis_do(server, "ECHO the-watch-is-over");
-    *ret_is_courteous = false;
-    while (!is_over) {
-        redisReply *reply = NULL;
-        check(redisGetReply(watch, (void **)&reply) == REDIS_OK);
-        double at = strtod(reply->str, NULL);
-        is_over = strstr(reply->str, "the-watch-is-over") != NULL;
-        if (strstr(reply->str, "lua] \"PUBLISH\" \"hirelock:{stock}\" \"y\""))
-            *ret_is_courteous = true;
-        if (strstr(reply->str, "lua] \"DEL\" \"stock\""))
-            freed = at, taken = 0;
-        if (strstr(reply->str, "lua] \"HSET\" \"stock\"") && taken == 0)
-            taken = at;
-        freeReplyObject(reply);
-    }
-    redisFree(watch);
-    check(freed > 0 && taken > freed);
-    return taken - freed;
-}
-
-static redisContext *redisson_listens(void)
-{
-    redisContext *link = redis_link_connect(redis_server_socket(server));
-    redisReply *reply = redisCommand(link, "SUBSCRIBE redisson_lock__channel:{stock}");
-    check(reply && reply->type == REDIS_REPLY_ARRAY);
-    freeReplyObject(reply);
-    return link;
-}
-
-/* The releaser asks again at once, and another client hears the release. */
-Law(f7_a_courteous_release, makes_all_of_us_stand_back)
-{
-    bool is_courteous = false;
-    begin(0, 0);
-    hl_client *rival = open_client(CLIENT(.poll_ms = 10000));
-    hl_owner *rivals = new_owner(rival), *ours = new_owner(client);
-    expect_ok(hl_lock_acquire(stock, NULL));
-    expect_ok(hl_lock_acquire_async(new_lock(rival, "stock"),
-                                    ACQUIRE(.owner = rivals, .wait_ms = -1), record_done, &told));
-    expect_in_queue(1);
-    check(redis_wait_subscribers(server, "hirelock:{stock}", 1, 10000));
-    redisContext *redisson = redisson_listens(), *watch = watch_begin();
-    pass_time(OLD_MS);
-    expect_ok(hl_lock_release(stock, NULL));
-    expect_ok(
-        hl_lock_acquire_async(stock, ACQUIRE(.owner = ours, .wait_ms = -1), record_done, &told));
-    check(recorder_wait(&told, 1));
-    double seconds = free_seconds(watch, &is_courteous);
-    check(is_courteous);
-    check_msg(seconds >= 0.0025, "free for %d us", (int)(seconds * 1e6));
-    redisFree(redisson);
-    end();
-}
-
-/* Once it is known that Redisson's listen, nothing is sent behind a posted release. */
-Law(f7_a_posted_release, lets_redisson_go_first)
-{
-    bool is_courteous = false;
-    begin(HL_LOCK_POSTED_RELEASE, 0);
-    redisContext *redisson = redisson_listens();
-    redisContext *watch = NULL;
-    for (int i = 0; i < 2; i++) {
-        pass_time(OLD_MS);
-        expect_ok(hl_lock_acquire_for(stock, slow_ms(10000), NULL));
-        pass_time(OLD_MS);
-        if (i == 1)
-            watch = watch_begin();
-        expect_ok(hl_lock_release(stock, NULL));
-        if (i == 0)
-            expect_ok(hl_client_ping(client, -1, NULL));
-    }
-    expect_ok(hl_lock_acquire_for(stock, slow_ms(10000), NULL));
-    double seconds = free_seconds(watch, &is_courteous);
-    check_msg(seconds >= 0.0025, "free for %d us", (int)(seconds * 1e6));
-    redisFree(redisson);
     end();
 }
 
