@@ -44,16 +44,16 @@ if not holder[1] then
   return {1, 1}
 end
 
-local time = redis.pcall('TIME')
-local added = 0
+local call = redis.pcall
+local time, added = call('TIME'), 0
 if time.err then
-  time = {0, 0} -- without a clock nobody can tell an old grant from a new one: no queue
+  time = {'0', '0'} -- without a clock nobody can tell an old grant from a new one: no queue
 elseif ARGV[5] ~= '0' then
-  added = redis.pcall('ZADD', ARGV[4], 'NX', time[1] * 1000000 + time[2], ARGV[1])
-  redis.pcall('PEXPIRE', ARGV[4], ARGV[5])
+  added = call('ZADD', ARGV[4], 'NX', time[1] .. string.sub('00000' .. time[2], -6), ARGV[1])
+  call('PEXPIRE', ARGV[4], ARGV[5])
 end
-local client = string.match(holder[1], '^(.*):[^:]*$')
-if client and (added ~= 1 or redis.pcall('ZCARD', ARGV[4]) == 1) then
-  redis.pcall('PUBLISH', ARGV[6] .. client, 'w ' .. KEYS[1])
+if added ~= 1 or call('ZCARD', ARGV[4]) == 1 then
+  local client = string.match(holder[1], '^(.*):[^:]*$')
+  if client then call('PUBLISH', ARGV[6] .. client, 'w ' .. KEYS[1]) end
 end
-return {0, redis.call('PTTL', KEYS[1]), tonumber(time[1]), tonumber(time[2]), holder[1], holder[2]}
+return {0, redis.call('PTTL', KEYS[1]), time[1], time[2], holder[1], holder[2]}

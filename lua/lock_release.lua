@@ -37,31 +37,39 @@ if tonumber(ARGV[4]) > 0 then
   return {1, '', -1}
 end
 
-local function strangers()
-  local listeners = redis.pcall('PUBSUB', ARGV[12], ARGV[5], ARGV[10])
-  return listeners.err and 0 or math.max(0, listeners[2] - listeners[4])
+local call, others = redis.pcall, -1
+
+local function look_for_strangers()
+  local listeners = call('PUBSUB', ARGV[12], ARGV[5], ARGV[10])
+  others = listeners.err and 0 or math.max(0, listeners[2] - listeners[4])
 end
 
-local waiting, others = redis.pcall('ZCARD', ARGV[7]), -1
+-- A client's id is what stands before the last colon of its fields; ours and Redisson's have 36 bytes.
+local function client_of(field)
+  if string.byte(field, 37) == 58 then return string.sub(field, 1, 36) end
+  return string.match(field, '^(.*):[^:]*$')
+end
+
+local waiting = call('ZCARD', ARGV[7])
 local has_queue = type(waiting) == 'number' and waiting > 0
-local time = has_queue and redis.pcall('TIME')
-if has_queue and ARGV[11] == '1' then others = strangers() end
+local time = has_queue and call('TIME')
+if has_queue and ARGV[11] == '1' then look_for_strangers() end
 if others > 0 then
-  redis.pcall(ARGV[6], ARGV[10], 'y')
+  call(ARGV[6], ARGV[10], 'y')
 elseif has_queue and not time.err then
-  local own = string.match(ARGV[1], '^(.*):[^:]*$')
+  local own = client_of(ARGV[1])
   for _ = 1, 16 do
-    local popped = redis.pcall('ZPOPMIN', ARGV[7])
+    local popped = call('ZPOPMIN', ARGV[7])
     local field = not popped.err and popped[1]
     if not field then break end
-    local client = string.match(field, '^(.*):[^:]*$')
+    local client = client_of(field)
     waiting = waiting - 1
-    local listeners = client and client ~= own and redis.pcall('PUBSUB', ARGV[12], ARGV[8] .. client)
+    local listeners = client and client ~= own and call('PUBSUB', ARGV[12], ARGV[8] .. client)
     if listeners and not listeners.err and listeners[2] > 0 then
       redis.call('DEL', KEYS[1])
-      redis.call('HSET', KEYS[1], field, 1)
+      redis.call('HSET', KEYS[1], field, '1')
       redis.call('PEXPIRE', KEYS[1], ARGV[9])
-      redis.pcall(ARGV[6], ARGV[8] .. client,
+      call(ARGV[6], ARGV[8] .. client,
         table.concat({'g', field, time[1], time[2], ARGV[9], waiting, KEYS[1]}, ' '))
       return {1, field, others}
     end
@@ -69,7 +77,7 @@ elseif has_queue and not time.err then
 end
 
 redis.call('DEL', KEYS[1])
-local heard = redis.pcall(ARGV[6], ARGV[5], '0')
+local heard = call(ARGV[6], ARGV[5], '0')
 if heard == 0 then others = 0 end
-if others < 0 and ARGV[11] == '1' then others = strangers() end
+if others < 0 and ARGV[11] == '1' then look_for_strangers() end
 return {1, '', others}

@@ -12,6 +12,7 @@
 #include "lease/keep.h"
 #include "lease/loss.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -278,6 +279,21 @@ static void acquire_join(struct hli_turn *turn, struct hli_acquire *acquire, boo
         if (!hli_keep_resume(turn))
             hli_ask_go(turn);
     }
+}
+
+/* The lock was handed to another process a moment ago. If that shares our core, it goes first: it
+ * has the lock, and all that we can do is queue. */
+void hli_acquire_make_way(struct hli_acquire *acquire)
+{
+    struct hli_name *name = acquire->name;
+
+    pthread_mutex_lock(&name->mutex);
+    bool makes_way = name->contest && name->contest->was_handed_over && !name->current;
+    if (makes_way)
+        name->contest->was_handed_over = false;
+    pthread_mutex_unlock(&name->mutex);
+    if (makes_way)
+        sched_yield();
 }
 
 void hli_acquire_start(struct hli_acquire *acquire)

@@ -35,6 +35,10 @@ int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name, int64_t
                      const hl_acquire_options *options, hl_error *err);
 void hli_acquire_deinit(struct hli_acquire *acquire);
 
+/* Of a call that blocks, before it begins: gives the core away for a moment if the lock was handed
+ * to another process just now. */
+void hli_acquire_make_way(struct hli_acquire *acquire);
+
 /* Begins; the result comes through the wait. */
 void hli_acquire_start(struct hli_acquire *acquire);
 

@@ -37,6 +37,7 @@ struct hli_contest {
     hli_ns idle_since;        /* no waiters; the subscription lingers for a while */
     hli_ns stands_back_until; /* it is Redisson's turn: not asked before */
     hli_ns courteous_at;      /* when it was last looked whether somebody waits, or he had it */
+    bool was_handed_over;     /* our last release granted it to another client */
     bool has_strangers;       /* the last word was that some of Redisson's listen */
     unsigned refusals;        /* of the current tenure's requests, in a row */
     int problem;              /* code of the last refusal, 0 when the last answer was none */

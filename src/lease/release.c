@@ -270,6 +270,10 @@ static void release_note_strangers(struct hli_turn *turn, const struct hli_tenur
                                    const struct hli_answer *answer)
 {
     int64_t strangers = 0;
+    const struct hli_reply *next = hli_reply_text_at(answer->reply, 1);
+
+    if (turn->name->contest)
+        turn->name->contest->was_handed_over = next && next->length > 0;
 
     if (!hli_reply_integer_at(answer->reply, 2, &strangers) || strangers < 0)
         return; /* it was not looked at */

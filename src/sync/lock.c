@@ -175,6 +175,7 @@ static int lock_acquire(hl_lock *lock, const hl_acquire_options *options, hl_err
         return rc;
     int cancelability = hli_cancelability_off();
     hli_wait_attach(&acquire.wait, options->cancel);
+    hli_acquire_make_way(&acquire);
     hli_wait_will_block(&acquire.wait);
     hli_acquire_start(&acquire);
     rc = hli_acquire_block(&acquire);
