@@ -97,14 +97,14 @@ Test(script_cache, is_flushed_in_a_loop_and_holds_are_renewed_all_the_same)
     struct redis_server *server = redis_server_start(NULL);
     struct fault_events events = {0};
     hl_client_options options = fault_options(&events);
-    options.watchdog_timeout_ms = slow_ms(600);
+    options.watchdog_timeout_ms = slow_ms(1500);
     options.request_timeout_ms = slow_ms(5000);
     hl_client *client = fault_open(redis_server_url(server), &options);
     hl_lock *lock = fault_lock(client, "n");
     struct flusher flusher;
     check_int(hl_lock_acquire(lock, NULL), 0);
     flusher_begin(&flusher, server);
-    struct deadline deadline = deadline_in(2000);
+    struct deadline deadline = deadline_in(3500);
     while (!deadline_is_over(deadline)) {
         check(hl_lock_is_held(lock, NULL));
         deadline_nap();
