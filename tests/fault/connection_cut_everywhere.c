@@ -35,7 +35,7 @@ Test(connection_cut_everywhere, a_greeting_of_a_lazy_client, .timeout = 300)
     cut_sweep(cut_greeting_lazily, 1);
 }
 
-Test(connection_cut_everywhere, acquire_and_release_with_scripts_to_load, .timeout = 300)
+Test(connection_cut_everywhere, acquire_and_release_with_scripts_to_load, .timeout = 900)
 {
     cut_sweep(cut_loading, 1);
 }
