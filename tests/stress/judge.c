@@ -36,10 +36,10 @@ static void judge_print_tally(const struct ledger *ledger)
 static void judge_print(const struct verdict *verdict, const struct replay *replay)
 {
     printf("%" PRIu64 " calls, %" PRIu64 " holds, %zu tenures, %" PRIu64
-           " of them granted; renewals of %" PRIu64 " holds judged, longest gap %" PRId64
-           " ms; longest idle with a waiter %" PRId64 " ms\n",
-           verdict->calls, verdict->holds, replay->count, replay->grants, verdict->judged,
-           verdict->longest_gap_ms, verdict->longest_idle_ms);
+           " of them granted, %" PRIu64 " ghosts; renewals of %" PRIu64
+           " holds judged, longest gap %" PRId64 " ms; longest idle with a waiter %" PRId64 " ms\n",
+           verdict->calls, verdict->holds, replay->count, replay->grants, verdict->ghosts,
+           verdict->judged, verdict->longest_gap_ms, verdict->longest_idle_ms);
     printf("in Redisson's manner %" PRIu64 " holds, longest wait %" PRId64
            " ms, longest beyond the longest hold meanwhile %" PRId64 " ms\n",
            verdict->strangers, verdict->longest_stranger_ms, verdict->longest_excess_ms);

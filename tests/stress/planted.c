@@ -154,12 +154,26 @@ PlantedTest(a_belief_before_its_tenure_is_found)
     check_int((int)planted_verdict(0).outlived, 1);
 }
 
-/* A field that takes the lock again after it was believed in, as a late acquire would. */
-PlantedTest(a_belief_in_a_field_that_takes_the_lock_again_is_found)
+/* As a late acquire would. It is no violation, for its client lets go of it when it hears of it. */
+PlantedTest(a_field_that_takes_the_lock_again_is_counted)
 {
     planted_take(0, 1, 0);
     planted_belief(0, 1, 1, 10);
     redis_do(server, "DEL s0");
+    planted_tick(20);
+    planted_take(0, 1, 50);
+    redis_do(server, "DEL s0");
+    struct verdict verdict = planted_verdict(0);
+    check_int((int)verdict.ghosts, 1);
+    check_int((int)verdict_violations(&verdict), 0);
+}
+
+PlantedTest(a_belief_between_two_tenures_of_its_field_is_found)
+{
+    planted_take(0, 1, 0);
+    redis_do(server, "DEL s0");
+    planted_tick(10);
+    planted_belief(0, 1, 20, 30);
     planted_take(0, 1, 50);
     redis_do(server, "DEL s0");
     check_int((int)planted_verdict(0).outlived, 1);

@@ -271,21 +271,22 @@ void replay_sort(struct replay *replay)
     if (replay->count > 0)
         qsort(replay->tenure, replay->count, sizeof(struct replay_tenure *), replay_order);
     for (size_t i = 1; i < replay->count; i++)
-        replay->tenure[i - 1]->is_repeated =
-            replay_order_of_fields(replay->tenure[i - 1], replay->tenure[i]) == 0;
+        if (replay_order_of_fields(replay->tenure[i - 1], replay->tenure[i]) == 0)
+            replay->tenure[i - 1]->again = replay->tenure[i];
 }
 
 struct replay_tenure *replay_find(const struct replay *replay, uint32_t book, uint64_t number)
 {
     const struct replay_tenure wanted = {.book = book, .number = number};
     size_t low = 0, high = replay->count;
-    while (low < high) { /* the first that is behind the field */
+    while (low < high) { /* the first that is not before the field */
         size_t middle = low + (high - low) / 2;
-        if (replay_order_of_fields(replay->tenure[middle], &wanted) <= 0)
+        if (replay_order_of_fields(replay->tenure[middle], &wanted) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    bool is_there = low > 0 && replay_order_of_fields(replay->tenure[low - 1], &wanted) == 0;
-    return is_there ? replay->tenure[low - 1] : NULL;
+    bool is_there =
+        low < replay->count && replay_order_of_fields(replay->tenure[low], &wanted) == 0;
+    return is_there ? replay->tenure[low] : NULL;
 }

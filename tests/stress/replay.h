@@ -17,17 +17,16 @@
 struct replay_tenure {
     uint32_t name, book;
     uint64_t number;
-    size_t order;        /* of its beginning */
-    bool is_granted;     /* written by the release of another one */
-    bool is_repeated;    /* the field took the lock again: an acquire whose answer came too late, or
-                            never, is asked again */
-    int64_t count, most; /* levels, as last written; the most that were */
-    int64_t began_ms;    /* the server's clock when it took the lock; 0: it has no expiry */
+    size_t order;           /* of its beginning */
+    bool is_granted;        /* written by the release of another one */
+    int64_t count, most;    /* levels, as last written; the most that were */
+    int64_t began_ms;       /* the server's clock when it took the lock; 0: it has no expiry */
     int64_t last_expiry_ms; /* what every renewal moves */
     int64_t *expiry_ms;     /* all of them */
     size_t expiries, room;
     int64_t gone_by_ms; /* it was deleted before then; 0: not deleted, or nothing came after */
-    struct replay_tenure *next; /* of the same name */
+    struct replay_tenure *next;  /* of the same name */
+    struct replay_tenure *again; /* of the same field */
 
     int64_t first_ns, seen_ns; /* of all beliefs in it; 0: none; see verdict.c */
     uint32_t deepest, beliefs;
@@ -52,8 +51,9 @@ struct replay {
 void replay_read(struct replay *replay, const char *dir, const struct ledger *ledger);
 void replay_free(struct replay *replay);
 
-/* Sorted by book, number and order from now on, for replay_find, which gives the last of those that
- * share a field: nobody may have believed in one before. */
+/* Sorted by book, number and order from now on, for replay_find, which gives the first of those
+ * that share a field: a late request may take the lock again for a field that is over, and then it
+ * is let go of as soon as its client hears of that. */
 void replay_sort(struct replay *replay);
 struct replay_tenure *replay_find(const struct replay *replay, uint32_t book, uint64_t number);
 

@@ -27,6 +27,33 @@ void verdict_violation(struct verdict_case *the_case, uint64_t *count, const cha
     va_end(args);
 }
 
+/* What the server took back, it did before the next tenure, and before the lease was over. */
+static int64_t verdict_end_ms(const struct replay_tenure *tenure)
+{
+    int64_t end_ms = tenure->last_expiry_ms;
+    if (tenure->gone_by_ms != 0 && tenure->gone_by_ms < end_ms)
+        end_ms = tenure->gone_by_ms;
+    if (tenure->next && tenure->next->began_ms < end_ms)
+        end_ms = tenure->next->began_ms;
+    return end_ms;
+}
+
+static bool verdict_fits(const struct replay_tenure *tenure, int64_t first_ns, int64_t seen_ns)
+{
+    return first_ns / 1000000 + VERDICT_CLOCK_MS >= tenure->began_ms &&
+           seen_ns / 1000000 <= verdict_end_ms(tenure) + VERDICT_CLOCK_MS;
+}
+
+/* The tenure that it was in; when there is none such, the last one of its field. */
+static void verdict_match(struct verdict_case *the_case, struct verdict_belief *belief)
+{
+    struct replay_tenure *tenure =
+        replay_find(the_case->replay, belief->book, belief->record->number);
+    while (tenure && tenure->again && !verdict_fits(tenure, belief->first_ns, belief->seen_ns))
+        tenure = tenure->again;
+    belief->tenure = tenure;
+}
+
 static void verdict_collect_book(struct verdict_case *the_case, uint32_t index)
 {
     const struct ledger_book *book = &the_case->ledger->book[index];
@@ -36,9 +63,10 @@ static void verdict_collect_book(struct verdict_case *the_case, uint32_t index)
         if (atomic_load(&record->first_ns) == 0)
             continue;
         the_case->verdict->strangers += book->is_redisson;
-        the_case->belief[the_case->count++] = (struct verdict_belief){
-            index, record, atomic_load(&record->first_ns), atomic_load(&record->seen_ns),
-            replay_find(the_case->replay, index, record->number)};
+        struct verdict_belief *belief = &the_case->belief[the_case->count++];
+        *belief = (struct verdict_belief){index, record, atomic_load(&record->first_ns),
+                                          atomic_load(&record->seen_ns), NULL};
+        verdict_match(the_case, belief);
     }
 }
 
@@ -82,23 +110,12 @@ static void verdict_overlaps(struct verdict_case *the_case)
     }
 }
 
-/* What the server took back, it did before the next tenure, and before the lease was over. */
-static int64_t verdict_end_ms(const struct replay_tenure *tenure)
-{
-    int64_t end_ms = tenure->last_expiry_ms;
-    if (tenure->gone_by_ms != 0 && tenure->gone_by_ms < end_ms)
-        end_ms = tenure->gone_by_ms;
-    if (tenure->next && tenure->next->began_ms < end_ms)
-        end_ms = tenure->next->began_ms;
-    return end_ms;
-}
-
 static void verdict_outlived(struct verdict_case *the_case, const struct verdict_belief *belief)
 {
     const struct replay_tenure *tenure = belief->tenure;
     int64_t first_ms = belief->first_ns / 1000000, seen_ms = belief->seen_ns / 1000000;
     int64_t end_ms = verdict_end_ms(tenure);
-    if (first_ms + VERDICT_CLOCK_MS < tenure->began_ms || seen_ms > end_ms + VERDICT_CLOCK_MS)
+    if (!verdict_fits(tenure, belief->first_ns, belief->seen_ns))
         verdict_violation(the_case, &the_case->verdict->outlived,
                           "s%u: %u:%llu believes from %lld to %lld ms of its tenure of %lld ms",
                           tenure->name, belief->book, (unsigned long long)tenure->number,
@@ -166,6 +183,8 @@ void verdict_give(struct verdict *verdict, struct replay *replay)
     verdict_overlaps(&the_case);
     for (size_t i = 0; i < the_case.count; i++)
         verdict_compare(&the_case, &the_case.belief[i]);
+    for (size_t i = 0; i < replay->count; i++)
+        verdict->ghosts += replay->tenure[i]->again && replay->tenure[i]->beliefs > 0;
     for (int i = 0; i < STRESS_NAMES; i++)
         verdict_order_of_name(&the_case, replay->first[i]);
     verdict_pace(&the_case);

@@ -19,6 +19,7 @@ struct verdict {
     uint64_t starved;    /* one of Redisson's waited longer than it has to */
     uint64_t judged;     /* holds whose renewals were looked at */
     uint64_t strangers;  /* holds of Redisson's */
+    uint64_t ghosts;     /* took the lock again for a field that was over; no violation by itself */
     int64_t longest_idle_ms, longest_gap_ms, longest_stranger_ms, longest_excess_ms;
     char text[300]; /* the first violation */
 };
