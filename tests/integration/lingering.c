@@ -59,6 +59,12 @@ static bool lingers(void)
     return does;
 }
 
+static bool lingers_no_more(void *arg)
+{
+    (void)arg;
+    return !lingers();
+}
+
 /* Taken and released, by this thread or by another owner, and it lingers now. */
 static void linger(hl_owner *owner_)
 {
@@ -315,6 +321,47 @@ Law(lingering, is_ended_by_a_new_link)
     check(now_ms() - before_ms < 700);
     check(!lingers());
     check_int(stats_of(client).reconnects, 1);
+    close_client(client);
+    proxy_stop(proxy);
+}
+
+/* Nested, with the count for the display held up by the network, and both levels released: does it
+ * linger? By a post, for a release that has to go to the server must not wait there. */
+static bool linger_with_a_count_on_its_way(struct proxy *proxy, hl_lock *posted)
+{
+    expect_ok(hl_lock_acquire(posted, NULL));
+    proxy_hold(proxy, 0, PROXY_UP);
+    uint64_t commands = stats_of(client).commands;
+    expect_ok(hl_lock_acquire(posted, NULL));
+    struct deadline deadline = deadline_in(1000);
+    while (stats_of(client).commands == commands && !deadline_is_over(deadline))
+        ;
+    expect_ok(hl_lock_release(posted, NULL));
+    expect_ok(hl_lock_release(posted, NULL));
+    return lingers();
+}
+
+Law(lingering, is_over_without_a_word_when_a_late_count_finds_it_gone)
+{
+    struct proxy *proxy = proxy_start_before(server);
+    begin_at(proxy_url(proxy), NULL, 1000);
+    hl_lock_options options = HL_LOCK_OPTIONS_INIT;
+    options.linger_ms = 1000;
+    options.flags = HL_LOCK_POSTED_RELEASE;
+    hl_lock *posted = NULL;
+    expect_ok(hl_lock_new_with(client, "stock", &options, &posted, NULL));
+    struct deadline deadline = deadline_in(20000);
+    while (!linger_with_a_count_on_its_way(proxy, posted)) {
+        check(!deadline_is_over(deadline));
+        proxy_pass(proxy);
+    }
+    redis_do(server, "DEL stock"); /* a stranger's */
+    proxy_pass(proxy);
+    check(wait_until(lingers_no_more, NULL, 5000));
+    expect_ok(hl_lock_acquire(posted, NULL));
+    expect_held_by(client, posted, 1);
+    expect_ok(hl_lock_release(posted, NULL));
+    hl_lock_free(posted);
     close_client(client);
     proxy_stop(proxy);
 }

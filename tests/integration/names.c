@@ -29,6 +29,18 @@ Law(name, may_have_any_bytes)
     hl_lock_free(lock);
 }
 
+Law(name, is_never_that_of_another_locks_queue)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = NULL;
+    hl_error err = HL_ERROR_INIT;
+    expect_outcome(hl_lock_new(client, "hirelock_queue:{stock}", &lock, &err), HL_EINVAL);
+    check(strstr(err.text, "hirelock_queue:") != NULL);
+    expect_outcome(hl_lock_new(client, "hirelock_queue:", &lock, NULL), HL_EINVAL);
+    expect_ok(hl_lock_new(client, "hirelock_queue", &lock, NULL));
+    hl_lock_free(lock);
+}
+
 Law(name, is_shown_escaped_in_error_texts)
 {
     hl_lock *lock = NULL;

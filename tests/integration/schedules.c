@@ -20,7 +20,7 @@
 enum { MANY = 1000 }; /* more holds than the batches of renewals take at once */
 
 static struct recorder told = RECORDER_INIT;
-static atomic_int told_of[HL_EVENT_CONNECTED + 1];
+static atomic_int told_of[HL_EVENT_RELEASE_FAILED + 1];
 static hl_lock *many[MANY];
 
 static void count_event(const hl_event *event, void *arg)
