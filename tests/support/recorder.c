@@ -26,8 +26,8 @@ static void recorder_add(struct recorder *recorder, const struct record *record,
 
 void record_event(const hl_event *event, void *arg)
 {
-    static const char *const kinds[] = {"?",    "JEOPARDY",     "SAFE",
-                                        "LOST", "DISCONNECTED", "CONNECTED"};
+    static const char *const kinds[] = {
+        "?", "JEOPARDY", "SAFE", "LOST", "DISCONNECTED", "CONNECTED", "RELEASE_FAILED"};
     struct record record = {
         .thread = pthread_self(), .kind = event->kind, .validity_ms = event->validity_ms};
     bool is_loss = event->kind == HL_EVENT_LOST;
