@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* The connection: socket, outbox, requests in flight, and the loop's reading. */
+/* The connection: socket, outbox, requests in flight. */
 #include "redis/conn.h"
 
 #include "base/check.h"
 #include "base/error.h"
+#include "redis/inbox.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -13,25 +14,21 @@
 #include <unistd.h>
 
 enum {
-    CONN_REST_MS = 10, /* a connection that is led now and then is not armed each time in between */
-    CONN_CROWD = 16,   /* so many requests in flight are many */
-    CONN_CHUNK = 16,   /* so many go out together then */
+    CONN_CROWD = 16, /* so many requests in flight are many */
+    CONN_CHUNK = 16, /* so many go out together then */
 };
 
 static void conn_flush(void *arg);
-static bool conn_read(struct hli_conn *conn);
-static void conn_read_on(void *arg);
 static void conn_lose_patience(void *arg);
-static void conn_look_at_rest(void *arg);
 
 void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop,
                    const struct hli_conn_events *events, void *arg)
 {
     *conn = (struct hli_conn){.loop = loop, .events = events, .arg = arg};
     conn->flush = (struct hli_task){.run = conn_flush, .arg = conn};
-    conn->read_on = (struct hli_task){.run = conn_read_on, .arg = conn};
+    conn->read_on = (struct hli_task){.run = hli_inbox_read_on, .arg = conn};
     conn->patience = (struct hli_timer){.run = conn_lose_patience, .arg = conn};
-    conn->idle = (struct hli_timer){.run = conn_look_at_rest, .arg = conn};
+    conn->idle = (struct hli_timer){.run = hli_inbox_look_at_rest, .arg = conn};
     atomic_init(&conn->fd, -1);
     pthread_mutex_init(&conn->mutex, NULL);
     hli_outbox_init(&conn->outbox);
@@ -129,7 +126,7 @@ static void conn_break_while_writing(struct hli_conn *conn)
     bool lacks_memory = conn->outbox.lacks_memory; /* nobody else changes it once it is broken */
     hl_error err;
 
-    conn_read(conn);
+    hli_inbox_read(conn);
     if (lacks_memory)
         hli_fail(&err, HL_ENOMEM, "out of memory while writing");
     else
@@ -183,7 +180,7 @@ static void conn_lose_patience(void *arg)
     hli_ns due = conn_overdue_at(conn);
     hl_error err;
 
-    while (due <= hli_now() && conn_read(conn))
+    while (due <= hli_now() && hli_inbox_read(conn))
         due = conn_overdue_at(conn);
     if (!conn->readable)
         return; /* what was read closed it */
@@ -194,251 +191,6 @@ static void conn_lose_patience(void *arg)
     }
     hli_fail(&err, HL_ECONN, "no reply within %lld ms", (long long)conn->request_timeout_ms);
     hli_conn_close(conn, &err);
-}
-
-/* The request that this reply ends. NULL with *ret_more: its last reply is still to come. */
-static struct hli_op *conn_take_oldest(struct hli_conn *conn, bool is_error, bool *ret_more)
-{
-    pthread_mutex_lock(&conn->mutex);
-    struct hli_op *op = TAILQ_FIRST(&conn->in_flight);
-    *ret_more = op && !is_error && conn->oldest_replies < op->more_replies;
-    if (*ret_more) {
-        conn->oldest_replies++;
-        op = NULL;
-    } else if (op) {
-        TAILQ_REMOVE(&conn->in_flight, op, link);
-        conn->in_flight_count--;
-        conn->oldest_replies = 0;
-    }
-    pthread_mutex_unlock(&conn->mutex);
-    return op;
-}
-
-static bool conn_is_message(const struct hli_reply *reply)
-{
-    const struct hli_reply *kind = hli_reply_text_at(reply, 0);
-
-    return kind && strcmp(kind->text, "message") == 0;
-}
-
-static struct hli_answer conn_answer(const struct hli_conn *conn, const struct hli_reply *reply)
-{
-    struct hli_answer answer = hli_answer_from(reply);
-
-    hli_answer_hide(&answer, conn->secret);
-    return answer;
-}
-
-/* A reply that nobody asked for. An error is what a server says before it hangs up, such as "max
- * number of clients reached"; anything else is not Redis. */
-static void conn_refuse_surplus(struct hli_conn *conn, const struct hli_reply *reply)
-{
-    struct hli_answer answer = conn_answer(conn, reply);
-    hl_error err;
-
-    if (answer.verdict == HLI_REPLIED)
-        hli_fail(&err, HL_EPROTO, "a reply that belongs to no request");
-    else
-        hli_fail(&err, answer.code, "%s", answer.text);
-    hli_conn_close(conn, &err);
-}
-
-static void conn_dispatch(struct hli_conn *conn, const struct hli_reply *reply)
-{
-    bool has_more;
-
-    if (conn->events->message && conn_is_message(reply)) {
-        conn->events->message(conn, reply);
-        return;
-    }
-    struct hli_op *op = conn_take_oldest(conn, reply->kind == HLI_REPLY_ERROR, &has_more);
-    if (op) {
-        struct hli_answer answer = conn_answer(conn, reply);
-        conn->events->answered(conn, op, &answer);
-        op->done(op, &answer);
-    } else if (!has_more) {
-        conn_refuse_surplus(conn, reply);
-    }
-}
-
-/* Tells what has been received. False when it is closed: a completion may do that. */
-static bool conn_tell_all(struct hli_conn *conn)
-{
-    struct hli_reply *reply = NULL;
-    hl_error err;
-    int rc;
-
-    while ((rc = hli_reader_next(&conn->reader, &reply)) == 0 && reply) {
-        conn_dispatch(conn, reply);
-        hli_reply_free(reply);
-        if (!conn->readable)
-            return false;
-    }
-    if (rc == 0)
-        return true;
-    hli_fail(&err, rc,
-             rc == HL_ENOMEM ? "out of memory while reading" : "the peer does not speak Redis");
-    hli_conn_close(conn, &err);
-    return false;
-}
-
-static void conn_close_failed(struct hli_conn *conn)
-{
-    hl_error err;
-
-    if (conn->reader.failure == 0)
-        hli_fail(&err, HL_ECONN, "the server closed the connection");
-    else
-        hli_fail(&err, HL_ECONN, "%s", strerrordesc_np(conn->reader.failure));
-    hli_conn_close(conn, &err);
-}
-
-/* With the role: first what a leader left. True when there was something, and there may be more;
- * false when it is closed, too. */
-static bool conn_read_more(struct hli_conn *conn)
-{
-    if (!conn_tell_all(conn))
-        return false;
-    switch (hli_reader_receive(&conn->reader)) {
-    case HLI_RECEIVED:
-        return conn_tell_all(conn);
-    case HLI_RECEIVED_FAILURE:
-        conn_close_failed(conn);
-        break;
-    default:
-        break;
-    }
-    return false;
-}
-
-/* The loop has read what there was: from now on who comes first may. */
-static void conn_end_reading(struct hli_conn *conn)
-{
-    pthread_mutex_lock(&conn->mutex);
-    if (conn->is_open) {
-        hli_reader_leave(&conn->reader, HLI_READER_NOBODY);
-        hli_reader_arm(&conn->reader);
-    }
-    pthread_mutex_unlock(&conn->mutex);
-}
-
-/* The loop reads now, whoever led. */
-static bool conn_read(struct hli_conn *conn)
-{
-    pthread_mutex_lock(&conn->mutex);
-    bool is_open = conn->is_open;
-    if (is_open)
-        hli_reader_take(&conn->reader, &conn->mutex);
-    pthread_mutex_unlock(&conn->mutex);
-    if (!is_open)
-        return false;
-    bool has_more = conn_read_more(conn);
-    conn_end_reading(conn);
-    return has_more;
-}
-
-/* A leader has left something to the loop, and the role with it. */
-static void conn_read_on(void *arg)
-{
-    conn_read(arg);
-}
-
-static void conn_on_readable(evutil_socket_t fd, short what, void *arg)
-{
-    struct hli_conn *conn = arg;
-
-    (void)fd, (void)what;
-    pthread_mutex_lock(&conn->mutex);
-    bool reads = hli_reader_try_take(&conn->reader);
-    pthread_mutex_unlock(&conn->mutex);
-    if (!reads)
-        return;
-    conn_read_more(conn);
-    conn_end_reading(conn);
-}
-
-bool hli_conn_is_led_for_messages(const struct hli_conn *conn)
-{
-    return conn->events->is_plain_message != NULL;
-}
-
-bool hli_conn_try_lead(struct hli_conn *conn)
-{
-    pthread_mutex_lock(&conn->mutex);
-    bool leads = conn->is_open && hli_reader_try_lead(&conn->reader);
-    pthread_mutex_unlock(&conn->mutex);
-    return leads;
-}
-
-static bool conn_tell_plain_message(struct hli_conn *conn, const struct hli_reply *reply)
-{
-    bool is_plain = conn_is_message(reply) && conn->events->is_plain_message(conn, reply);
-
-    if (is_plain)
-        conn->events->message(conn, reply);
-    return is_plain;
-}
-
-/* Only the reader takes requests out, so the oldest one stays the oldest meanwhile. */
-bool hli_conn_tell_plain(struct hli_conn *conn, const struct hli_reply *reply)
-{
-    if (hli_conn_is_led_for_messages(conn))
-        return conn_tell_plain_message(conn, reply);
-    struct hli_answer answer = hli_answer_from(reply);
-
-    pthread_mutex_lock(&conn->mutex);
-    struct hli_op *op = TAILQ_FIRST(&conn->in_flight);
-    bool is_plain = op && op->more_replies == 0 && answer.verdict == HLI_REPLIED &&
-                    conn->events->is_plain(conn, op, &answer);
-    if (is_plain) {
-        TAILQ_REMOVE(&conn->in_flight, op, link);
-        conn->in_flight_count--;
-    }
-    pthread_mutex_unlock(&conn->mutex);
-    if (is_plain)
-        op->done(op, &answer);
-    return is_plain;
-}
-
-bool hli_conn_is_idle(struct hli_conn *conn)
-{
-    pthread_mutex_lock(&conn->mutex);
-    bool is_idle = conn->in_flight_count == 0;
-    pthread_mutex_unlock(&conn->mutex);
-    return is_idle;
-}
-
-/* Armed at once if somebody waits for an answer, or a message may come; if nobody does, a moment
- * later and only if it is not led again until then. */
-void hli_conn_leave(struct hli_conn *conn, bool to_loop)
-{
-    pthread_mutex_lock(&conn->mutex);
-    hli_reader_leave(&conn->reader, to_loop ? HLI_READER_LOOP : HLI_READER_NOBODY);
-    bool listens = hli_conn_is_led_for_messages(conn);
-    if (!to_loop && (conn->in_flight_count > 0 || listens))
-        hli_reader_arm(&conn->reader);
-    bool rests = conn->is_open && !conn->is_resting && !listens;
-    conn->is_resting = conn->is_resting || rests;
-    pthread_mutex_unlock(&conn->mutex);
-    if (to_loop)
-        hli_loop_post(conn->loop, &conn->read_on);
-    if (rests)
-        hli_timer_set(conn->loop, &conn->idle, hli_after_ms(hli_now(), CONN_REST_MS));
-}
-
-static void conn_look_at_rest(void *arg)
-{
-    struct hli_conn *conn = arg;
-
-    pthread_mutex_lock(&conn->mutex);
-    bool rests_on = conn->is_open && conn->reader.was_led;
-    conn->reader.was_led = false;
-    conn->is_resting = rests_on;
-    if (conn->is_open && !rests_on && conn->reader.role == HLI_READER_NOBODY)
-        hli_reader_arm(&conn->reader);
-    pthread_mutex_unlock(&conn->mutex);
-    if (rests_on)
-        hli_timer_set(conn->loop, &conn->idle, hli_after_ms(hli_now(), CONN_REST_MS));
 }
 
 static void conn_free_events(struct hli_conn *conn)
@@ -454,7 +206,7 @@ static bool conn_open_events(struct hli_conn *conn, int fd)
 {
     struct event_base *base = hli_loop_base(conn->loop);
     int watched = hli_reader_watched(&conn->reader);
-    conn->readable = event_new(base, watched, EV_READ | EV_PERSIST, conn_on_readable, conn);
+    conn->readable = event_new(base, watched, EV_READ | EV_PERSIST, hli_inbox_on_readable, conn);
     conn->writable = event_new(base, fd, EV_WRITE, conn_on_writable, conn);
     return conn->readable && conn->writable && event_add(conn->readable, NULL) == 0;
 }

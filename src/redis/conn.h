@@ -96,16 +96,6 @@ bool hli_conn_send_if_ready(struct hli_conn *conn, struct hli_op *op);
 bool hli_conn_send_with_next(struct hli_conn *conn, struct hli_op *op);
 void hli_conn_set_ready(struct hli_conn *conn); /* until it is closed */
 
-/* A leader's (lead.h): tells a reply if it is plain, else false; and leaves, with the rest for the
- * loop to read on, or for whoever comes. */
-bool hli_conn_tell_plain(struct hli_conn *conn, const struct hli_reply *reply);
-void hli_conn_leave(struct hli_conn *conn, bool to_loop);
-bool hli_conn_is_idle(struct hli_conn *conn); /* nothing is in flight */
-
-/* Is it led for messages? And takes the role for that, if it is nobody's. */
-bool hli_conn_is_led_for_messages(const struct hli_conn *conn);
-bool hli_conn_try_lead(struct hli_conn *conn);
-
 /* In a forked child: closes the socket, without a word to anybody. */
 void hli_conn_abandon(struct hli_conn *conn);
 

@@ -3,6 +3,8 @@
 /* Leading: poll, receive, tell. */
 #include "redis/lead.h"
 
+#include "redis/inbox.h"
+
 #include <poll.h>
 #include <time.h>
 
@@ -49,7 +51,7 @@ static enum lead_next lead_tell(struct hli_conn *conn)
     int rc;
 
     while ((rc = hli_reader_next(&conn->reader, &reply)) == 0 && reply) {
-        if (!hli_conn_tell_plain(conn, reply)) {
+        if (!hli_inbox_tell_plain(conn, reply)) {
             hli_reader_put_back(&conn->reader, reply);
             return LEAD_TO_LOOP;
         }
@@ -58,7 +60,7 @@ static enum lead_next lead_tell(struct hli_conn *conn)
     if (rc < 0)
         return LEAD_TO_LOOP;
     /* All is answered, and not what it waits for: no answer will be that. A message may. */
-    return hli_conn_is_led_for_messages(conn) || !hli_conn_is_idle(conn) ? LEAD_ON : LEAD_ENOUGH;
+    return hli_inbox_is_led_for_messages(conn) || !hli_inbox_is_idle(conn) ? LEAD_ON : LEAD_ENOUGH;
 }
 
 static enum lead_next lead_read(struct hli_conn *conn)
@@ -174,5 +176,5 @@ void hli_conn_lead(struct hli_conn *conn, struct hli_gate *gate, hli_ns deadline
             next = lead_pause(conn);
         polls = false;
     }
-    hli_conn_leave(conn, next == LEAD_TO_LOOP);
+    hli_inbox_leave(conn, next == LEAD_TO_LOOP);
 }

@@ -20,8 +20,10 @@
 #include "redis/backoff.h"
 #include "redis/dial.h"
 #include "redis/greeting.h"
+#include "redis/inbox.h"
 #include "redis/lead.h"
 #include "redis/loader.h"
+#include "redis/pulse.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,11 +31,6 @@
 
 enum { LINK_COMMANDS, LINK_PUBSUB, LINK_CONNS };
 enum { LINK_PING_MS = 5000 };
-
-struct link_ping {
-    struct hli_op op;
-    bool in_flight;
-};
 
 enum link_state { LINK_STOPPED, LINK_WAITING, LINK_DIALLING, LINK_GREETING, LINK_UP, LINK_BROKEN };
 
@@ -56,7 +53,7 @@ struct hli_link {
     struct hli_greeting_past past[LINK_CONNS]; /* of those last up: later ones asked nothing */
     unsigned ready;                            /* connections dialled, then greeted */
     struct hli_dial *dial;
-    struct link_ping ping[LINK_CONNS];
+    struct hli_pulse pulse[LINK_CONNS];
     struct hli_pubsub pubsub;
     struct hli_loader loader;
     struct hli_backoff backoff;
@@ -130,7 +127,7 @@ void hli_link_listen(struct hli_link *link, struct hli_gate *gate, hli_ns deadli
 {
     struct hli_conn *conn = &link->conn[LINK_PUBSUB];
 
-    if (hli_conn_try_lead(conn))
+    if (hli_inbox_try_lead(conn))
         hli_conn_lead(conn, gate, deadline);
 }
 
@@ -356,19 +353,11 @@ static void link_begin(struct hli_link *link)
     link_dial(link);
 }
 
-/* Any answer will do: what is looked for is silence. */
-static void link_on_ping(struct hli_op *op, const struct hli_answer *answer)
-{
-    (void)answer;
-    HLI_OF(op, struct link_ping, op)->in_flight = false;
-}
-
 static void link_ping(struct hli_link *link)
 {
     hli_timer_set(link->loop, &link->timer, hli_after_ms(hli_now(), LINK_PING_MS));
     for (int i = 0; i < LINK_CONNS; i++)
-        if (!link->ping[i].in_flight)
-            link->ping[i].in_flight = hli_conn_send(&link->conn[i], &link->ping[i].op);
+        hli_pulse_beat(&link->pulse[i]);
 }
 
 static void link_on_timer(void *arg)
@@ -440,15 +429,11 @@ static void link_set_where(struct hli_link *link)
                  url->host, url->port);
 }
 
-static int link_init_pings(struct hli_link *link)
+static int link_init_pulses(struct hli_link *link)
 {
-    const struct hli_bytes word = hli_bytes_of("PING");
-
-    for (int i = 0; i < LINK_CONNS; i++) {
-        link->ping[i].op.done = link_on_ping;
-        if (hli_op_command(&link->ping[i].op, &word, 1) < 0)
+    for (int i = 0; i < LINK_CONNS; i++)
+        if (hli_pulse_init(&link->pulse[i], &link->conn[i]) < 0)
             return HL_ENOMEM;
-    }
     return 0;
 }
 
@@ -486,7 +471,7 @@ int hli_link_new(struct hli_loop *loop, struct hli_link_settings *settings,
     link_init_conns(link, commands);
     hli_pubsub_init(&link->pubsub, &link->conn[LINK_PUBSUB]);
     hli_loader_init(&link->loader, &link->conn[LINK_COMMANDS]);
-    if (link_init_pings(link) < 0) {
+    if (link_init_pulses(link) < 0) {
         hli_link_free(link);
         return HL_ENOMEM;
     }
@@ -500,7 +485,7 @@ void hli_link_free(struct hli_link *link)
         return;
     for (int i = 0; i < LINK_CONNS; i++) {
         hli_greeting_deinit(&link->greeting[i]);
-        hli_op_deinit(&link->ping[i].op);
+        hli_pulse_deinit(&link->pulse[i]);
         hli_conn_deinit(&link->conn[i]);
     }
     hli_loader_deinit(&link->loader);
