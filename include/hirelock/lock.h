@@ -159,7 +159,8 @@ HL_API void hl_lock_free(hl_lock *lock);
 HL_API HL_MUST_CHECK int hl_lock_acquire(hl_lock *lock, hl_error *err);
 
 /*
- * Acquires the lock for the calling thread if nobody else holds it; never waits for a holder.
+ * Acquires the lock for the calling thread if nobody else holds it; never waits for a holder. One
+ * that lingers with another client (hl_lock_options) is busy.
  *
  * Threads: any.
  * Returns: as hl_lock_acquire_with.
@@ -193,9 +194,11 @@ HL_API HL_MUST_CHECK int hl_lock_acquire_with(hl_lock *lock, const hl_acquire_op
                                               hl_error *err);
 
 /*
- * Releases one level of the calling thread's hold; the last one frees the lock and wakes a waiter.
- * Waits for the answer at most request_timeout_ms; the release is then repeated behind until the
- * server answers or the lease is over.
+ * Releases one level of the calling thread's hold; the last one hands the lock to a waiter: one of
+ * this client without a request if the server has just said that nobody else waits, else the first
+ * in the queue, else whoever comes. Waits for the answer at most request_timeout_ms; the release is
+ * then repeated behind until the server answers or the lease is over. With HL_LOCK_POSTED_RELEASE
+ * it does not wait, and 0 means that the release is on its way.
  *
  * Threads: the thread that holds it.
  * Returns: 0: released. HL_ENOTOWNER: this thread holds nothing; nothing was changed. HL_ELOST: the
