@@ -130,9 +130,10 @@ static bool loss_is_renewal_due(const struct hli_turn *turn, const struct hli_te
 {
     hli_ns slack = hli_earlier(hli_renewal_slack(tenure->name->client),
                                HLI_MS(tenure->valid_ms) / LOSS_SLACKS);
+    hli_ns planned = hli_later(tenure->renew_at - tenure->hold.began, 0); /* short for a grant */
 
     return (tenure->hold.is_watched || tenure->is_doubted) && !tenure->is_renewing &&
-           turn->now + slack >= tenure->renew_at;
+           turn->now + hli_earlier(slack, planned / 4) >= tenure->renew_at;
 }
 
 hli_ns hli_loss_look(struct hli_tenure *tenure, bool *ret_renew)

@@ -287,6 +287,21 @@ Law(f10_a_granted_hold, is_renewed_when_it_lasts)
     contest_end();
 }
 
+/* However long the claim and the lease are, and however early the watchdog looks. */
+Law(f10_a_granted_hold, is_not_renewed_before_it_lasts)
+{
+    contest_begin(10000, 10000);
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_settled();
+    expect_ok(hl_lock_release(held, NULL));
+    expect_story(&told, "done HL_OK");
+    int64_t got_ms = now_ms();
+    wait_stat(waiter.client, renewals, 1);
+    check_int(stats_of(waiter.client).grants, 1);
+    check_msg(now_ms() - got_ms >= 60, "after %lld ms", (long long)(now_ms() - got_ms));
+    contest_end();
+}
+
 /* ---- F14: leases and claims ---- */
 
 Law(f14_a_granted_hold, with_a_lease_time_gets_what_is_left_of_it)
