@@ -44,10 +44,13 @@ static void history_path(char path[128], const char *who)
     snprintf(path, 128, "%s/history.%s", redis_server_dir(server), who);
 }
 
+/* The time comes first: what is true later was true then, wherever between the two we are stopped.
+ */
 static void believe(struct history_record *record, const hl_lock *lock)
 {
-    int64_t now = now_ns();
-    history_until(record, now + hl_lock_validity_ms(lock, NULL) * 1000000);
+    int64_t now = now_ns(), left_ms = hl_lock_validity_ms(lock, NULL);
+    if (left_ms > 0)
+        history_until(record, now + left_ms * 1000000);
 }
 
 /* Before anything else can have run in this process, it does not believe any more. */
@@ -73,8 +76,7 @@ static void hold_over_a_stop(struct process *self, void *arg)
     believe(record, lock);
     process_tell(self, READY);
     while (!process_await(self, GO_ON, 1, 0))
-        if (hl_lock_is_held(lock, NULL))
-            believe(record, lock);
+        believe(record, lock);
 
     expect_lost_at_once(lock);
     check(kit_await_told(&events, HL_EVENT_LOST, 1, 2000));

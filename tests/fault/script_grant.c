@@ -237,7 +237,7 @@ GrantTest(a_name_of_any_bytes_comes_through_its_grant)
         size_t length;
     } names[] = {{"a\0b", 3},  {"\0", 1},        {"two words", 9},
                  {" ", 1},     {"{tag}x", 6},    {"a{b}c}{", 7},
-                 {"%", 1},     {"100%s%n%d", 9}, {"\r\n*1\r\n:1\r\n", 12},
+                 {"%", 1},     {"100%s%n%d", 9}, {"\r\n*1\r\n:1\r\n", 10},
                  {"1 2 3", 5}, {"\xff\xfe", 2},  {"\"quote'", 7}};
     hl_client_options patient = fault_options(NULL);
     patient.poll_ms = slow_ms(20000); /* only a grant comes in time */
