@@ -9,7 +9,7 @@
 /* The least that locks with names app:* need on this version. PING, ROLE, INFO and CLIENT make a
  * better client (a replica is known at the door, an old connection is killed) and may be denied. */
 #define LEAST_COMMANDS                                                                             \
-    "-@all +evalsha +script|load +hget +hset +hincrby +hgetall +pexpire +pttl +del "       \
+    "-@all +evalsha +script|load +hget +hset +hincrby +hgetall +pexpire +pttl +del "               \
     "+time +zadd +zpopmin +zcard +zrem +publish +subscribe +unsubscribe +pubsub|numsub"
 #define LEAST_KEYS                                                                                 \
     "resetkeys ~app:* ~hirelock_queue:{app:*} "                                                    \
