@@ -17,7 +17,11 @@ static struct hli_bytes command_number(char text[NUMBER_SIZE], int64_t number)
 
 int64_t hli_command_claim_ms(const hl_client *client)
 {
-    return 4 * client->settings.poll_ms;
+    int64_t poll_ms = client->settings.poll_ms, watchdog_ms = client->settings.watchdog_timeout_ms;
+
+    if (watchdog_ms >= 4 * poll_ms)
+        return 4 * poll_ms;
+    return watchdog_ms > 2 * poll_ms ? watchdog_ms : 2 * poll_ms;
 }
 
 static struct hli_bytes command_derived(const struct hli_tenure *tenure, enum hli_name_kind kind,

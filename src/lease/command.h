@@ -9,9 +9,10 @@
 /* Of a client, what its own channel's name begins with; its id follows. */
 #define HLI_MAILBOX "hirelock:"
 
-/* How long a place in the queue stands for which nobody asks any more, and how long a grant does.
- * At least three polls: so the one who missed it finds it with its next poll, long before it ends.
- */
+/* How long a grant stands for which nobody comes: four polls, so that who missed it finds it with
+ * its next poll, long before it ends; or the lease that the watchdog keeps up, if that is shorter,
+ * for a holder that dies with its claim shall not last longer than one that dies with its lease;
+ * but two polls at least. */
 int64_t hli_command_claim_ms(const hl_client *client);
 
 /* lock_acquire of `count` levels, absolute; may stand in the queue when it is busy. Errors:
