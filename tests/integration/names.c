@@ -93,6 +93,46 @@ Law(name, carries_the_clients_prefix)
     check(hl_lock_name(NULL, NULL) == NULL);
 }
 
+static void expect_no_handle(hl_client *client, const hl_lock_options *options, const char *word)
+{
+    hl_lock *none = NULL;
+    hl_error err = HL_ERROR_INIT;
+    expect_outcome(hl_lock_new_with(client, "stock", options, &none, &err), HL_EINVAL);
+    check_msg(strstr(err.text, word) != NULL && none == NULL, "%s", err.text);
+}
+
+Law(a_locks_options, that_make_no_sense_are_refused)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = NULL;
+    hl_lock_options options = HL_LOCK_OPTIONS_INIT;
+    options.linger_ms = -1;
+    expect_no_handle(client, &options, "linger_ms");
+    options.linger_ms = 1001;
+    expect_no_handle(client, &options, "linger_ms");
+    options.linger_ms = 1000;
+    options.flags = HL_LOCK_POSTED_RELEASE | 2;
+    expect_no_handle(client, &options, "flags");
+    options.flags = HL_LOCK_POSTED_RELEASE;
+    options.size = 3;
+    expect_no_handle(client, &options, "size");
+    options.size = sizeof options;
+    expect_outcome(hl_lock_new_with(client, NULL, &options, &lock, NULL), HL_EINVAL);
+    expect_outcome(hl_lock_new_with(NULL, "stock", &options, &lock, NULL), HL_EINVAL);
+    expect_outcome(hl_lock_new_with(client, "stock", &options, NULL, NULL), HL_EINVAL);
+    options.name_length = 513;
+    expect_no_handle(client, &options, "1 to 512 bytes");
+    options.name_length = 3; /* of bytes, and not of a C string */
+    expect_ok(hl_lock_new_with(client, "a\0b and more", &options, &lock, NULL));
+    size_t length = 0;
+    check(memcmp(hl_lock_name(lock, &length), "a\0b", 4) == 0);
+    check_int(length, 3);
+    close_client(client);
+    hl_lock *late = NULL;
+    expect_outcome(hl_lock_new_with(client, "stock", NULL, &late, NULL), HL_ECLOSED);
+    hl_lock_free(lock); /* by which the client was still there */
+}
+
 Law(arguments, that_are_missing_are_refused)
 {
     hl_client *client = open_client(NULL), *none = NULL;

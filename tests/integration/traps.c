@@ -6,11 +6,15 @@
  * were found. Each test plays the schedule.
  */
 
+#include "lease/ask.h"
+#include "lease/command.h"
+#include "lease/release.h"
 #include "redis/script.h"
 #include "support/actor.h"
 #include "support/lock_support.h"
 #include "support/proxy.h"
 #include "support/recorder.h"
+#include "sync/lock.h"
 
 #include <poll.h>
 
@@ -145,6 +149,36 @@ Law(f11_a_ghost, of_its_own_uuid_is_released_by_the_client_that_meets_it)
     plant_field(client, "4294967295998");
     expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EBUSY);
     expect_free(lock);
+}
+
+/* What a turn sends goes out after its mutex was let go of: so a request may be overtaken by the
+ * release of the wait that it was for, and take the lock for nobody. Here the release is answered,
+ * and the tenure dead, before the request goes out. */
+Law(f11_a_ghost, of_a_request_that_its_release_overtook_is_released_at_once)
+{
+    hl_client *client = open_client(CLIENT(.poll_ms = 60000));
+    hl_lock *lock = new_lock(client, "stock"), *rivals = new_lock(open_client(NULL), "stock");
+    expect_ok(hl_lock_acquire(lock, NULL)); /* from now on the server knows the scripts */
+    expect_ok(hl_lock_release(lock, NULL));
+    int64_t calls = redis_evalsha_calls(server);
+
+    struct hli_turn turn;
+    const struct hli_taking taking = {.lease_ms = 60000, .count = 1, .queues = true};
+    hli_turn_begin(&turn, lock->name);
+    struct hli_tenure *tenure = lock->name->current = hli_tenure_new(lock->name);
+    hli_tenure_move(tenure, HLI_TENURE_ASK);
+    check_int(hli_command_acquire(tenure, &tenure->ask, &taking), 0);
+    hli_ask_send(&turn, tenure, HLI_ASKING_TAKE);
+    hli_tenure_bury(&turn, tenure);
+    hli_turn_end(&turn);
+
+    struct deadline deadline = deadline_in(5000);
+    while (redis_evalsha_calls(server) < calls + 2) { /* it took the key, and gave it back */
+        check(!deadline_is_over(deadline));
+        deadline_nap();
+    }
+    expect_ok(hl_lock_try_acquire(rivals, NULL));
+    expect_ok(hl_lock_release(rivals, NULL));
 }
 
 Law(f11_a_ghost, is_no_hold_of_a_live_owner)

@@ -117,6 +117,19 @@ Test(options, refuse_what_makes_no_sense)
     check(strstr(err.text, "size") != NULL);
 }
 
+Test(options, refuse_to_poll_for_less_than_nothing_or_more_than_a_millisecond)
+{
+    hl_client_options options = HL_CLIENT_OPTIONS_INIT;
+    options.busy_poll_us = -1;
+    check_int(read_options("redis://h", &options), HL_EINVAL);
+    check(strstr(err.text, "busy_poll_us") != NULL);
+    options.busy_poll_us = 1001;
+    check_int(read_options("redis://h", &options), HL_EINVAL);
+    options.busy_poll_us = 1000;
+    check_int(read_options("redis://h", &options), 0);
+    check_int(link_settings.busy_poll_us, 1000);
+}
+
 Test(options, refuse_a_prefix_that_leaves_no_room_for_a_name)
 {
     char prefix[HLI_NAME_LIMIT + 1];
