@@ -153,7 +153,5 @@ void hli_options_deinit(struct hli_settings *settings, struct hli_link_settings 
 {
     free(settings->name_prefix);
     settings->name_prefix = NULL;
-    hli_url_deinit(&link->url);
-    free(link->client_name);
-    link->client_name = NULL;
+    hli_link_settings_deinit(link);
 }

@@ -155,7 +155,7 @@ static void ask_is_ours(struct hli_turn *turn, struct hli_tenure *tenure,
         return;
     }
     hli_reply_integer_at(answer->reply, 1, &was_free);
-    hli_keep_note_word(tenure, was_free == 1 ? tenure->ask.sent_at : 0);
+    tenure->word_at = was_free == 1 ? tenure->ask.sent_at : 0;
     tenure->renew_at = tenure->ask.sent_at + HLI_MS(tenure->asked_lease_ms) / 3;
     hli_hold_begin(turn, head, tenure->ask.sent_at);
     hli_op_deinit(&tenure->ask);

@@ -29,27 +29,30 @@ uint64_t hli_busy_stamp(const struct hli_answer *answer)
     return (uint64_t)seconds * 1000000 + (uint64_t)microseconds;
 }
 
+/* The number in the holder's field if it is one of this client's, as we write them (":007" is not);
+ * else 0. */
+static uint64_t busy_own_number(const struct hli_name *name)
+{
+    const char *owner = name->contest->busy.owner;
+    char field[HLI_FIELD_SIZE];
+
+    if (strncmp(owner, name->client->id, HLI_UUID_LENGTH) != 0 || owner[HLI_UUID_LENGTH] != ':')
+        return 0;
+    uint64_t number = strtoull(owner + HLI_UUID_LENGTH + 1, NULL, 10);
+    snprintf(field, sizeof(field), "%s:%" PRIu64, name->client->id, number);
+    return strcmp(field, owner) == 0 ? number : 0;
+}
+
 /* A field of this client's that no tenure of the name knows was put there by a late command. One
- * that rests is left alone; so is one that we would have written otherwise (":007"), for its
- * release would find nothing. */
+ * that rests is left alone; so is one that we would have written otherwise, for its release would
+ * find nothing. */
 static void busy_look_for_ghost(struct hli_turn *turn)
 {
     const struct hli_name *name = turn->name;
-    const struct hli_busy *busy = &name->contest->busy;
-    const struct hli_tenure *tenure;
-    char field[HLI_FIELD_SIZE];
+    uint64_t number = busy_own_number(name);
 
-    if (strncmp(busy->owner, name->client->id, HLI_UUID_LENGTH) != 0 || busy->count == 0 ||
-        busy->owner[HLI_UUID_LENGTH] != ':')
-        return;
-    uint64_t number = strtoull(busy->owner + HLI_UUID_LENGTH + 1, NULL, 10);
-    snprintf(field, sizeof(field), "%s:%" PRIu64, name->client->id, number);
-    if (strcmp(field, busy->owner) != 0 || (name->current && name->current->number == number))
-        return;
-    TAILQ_FOREACH (tenure, &name->past, link)
-        if (tenure->number == number)
-            return;
-    hli_release_ghost(turn, number);
+    if (number != 0 && name->contest->busy.count > 0 && !hli_name_tenure(name, number))
+        hli_release_ghost(turn, number);
 }
 
 bool hli_busy_finish_tries(struct hli_turn *turn, hli_ns sent_at)
@@ -105,8 +108,7 @@ static void busy_sleep(struct hli_turn *turn, const struct hli_tenure *tenure,
         contest->heard_at >= sent_at || contest->confirmed_at > sent_at || !tenure->is_queued;
     bool was_misled = busy_was_misled(contest, before);
 
-    turn->wants_channel = !contest->is_listening || contest->confirmed_at == 0;
-    contest->is_listening = true;
+    turn->wants_channel = contest->confirmed_at == 0;
     hli_turn_timer(turn, hli_earlier(hli_busy_poll_at(turn), busy_expiry_at(turn)));
     if (was_misled)
         contest->quiet_until = hli_after_ms(turn->now, BUSY_QUIET_MS);
@@ -144,14 +146,10 @@ static void busy_set_anchor(struct hli_tenure *tenure, const struct hli_answer *
  */
 static bool busy_is_with_ourselves(const struct hli_name *name)
 {
-    const struct hli_tenure *tenure;
-    char field[HLI_FIELD_SIZE];
+    uint64_t number = busy_own_number(name);
+    const struct hli_tenure *tenure = number != 0 ? hli_name_tenure(name, number) : NULL;
 
-    TAILQ_FOREACH (tenure, &name->past, link)
-        if (tenure->is_releasing &&
-            strcmp(hli_tenure_field(tenure, field), name->contest->busy.owner) == 0)
-            return true;
-    return false;
+    return tenure && tenure->is_releasing;
 }
 
 void hli_busy_answered(struct hli_turn *turn, struct hli_tenure *tenure,

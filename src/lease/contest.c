@@ -39,12 +39,9 @@ static void contest_listen_now(struct hli_contest *contest)
         contest->has_channel_ref = true;
         hli_name_ref(name); /* the channel's, dropped in contest_on_channel_gone */
     }
-    if (hli_channel_want(hli_link_pubsub(name->client->link), &contest->channel) == 0)
-        return;
-    pthread_mutex_lock(&name->mutex);
-    contest->is_listening = false; /* no memory: this wait polls, and the next busy answer tries */
-    pthread_mutex_unlock(&name->mutex);
-    contest_on_channel_gone(&contest->channel);
+    if (hli_channel_want(hli_link_pubsub(name->client->link), &contest->channel) < 0)
+        contest_on_channel_gone(
+            &contest->channel); /* no memory: the next busy answer tries again */
 }
 
 static void contest_listen_posted(void *arg)

@@ -29,12 +29,11 @@ struct hli_contest {
     struct hli_busy busy; /* name mutex, as the next group */
     hli_ns heard_at; /* the last message; one that comes while a request is in flight may be about
                         what it missed */
-    hli_ns quiet_until;  /* messages that told nothing new are listened to again from then on */
-    unsigned misled;     /* such messages in a row */
-    hli_ns confirmed_at; /* when the subscription was; what was sent later is ordered behind it */
-    bool is_listening;   /* it is wanted, or about to be */
-    bool is_listen_posted;
-    hli_ns idle_since;        /* no waiters; the subscription lingers for a while */
+    hli_ns quiet_until;    /* messages that told nothing new are listened to again from then on */
+    unsigned misled;       /* such messages in a row */
+    hli_ns confirmed_at;   /* when the subscription was; what was sent later is ordered behind it */
+    bool is_listen_posted; /* the loop is about to subscribe */
+    hli_ns idle_since;     /* no waiters; the subscription lingers for a while */
     hli_ns stands_back_until; /* it is Redisson's turn: not asked before */
     hli_ns courteous_at;      /* when it was last looked whether somebody waits, or he had it */
     bool was_handed_over;     /* our last release granted it to another client */

@@ -87,7 +87,7 @@ static void grant_begin_hold(struct hli_turn *turn, struct hli_tenure *tenure,
     tenure->least_count = tenure->most_count = 1;
     tenure->grant_stamp = grant->stamp;
     tenure->renew_at = hli_after_ms(turn->now, renew_ms);
-    hli_keep_note_word(tenure, grant->waiting == 0 ? tenure->anchor_at : 0);
+    tenure->word_at = grant->waiting == 0 ? tenure->anchor_at : 0;
     tenure->is_wanted = tenure->is_wanted || grant->waiting > 0;
     name->answered_at = turn->now;
     name->asked_at = 0;
@@ -110,28 +110,16 @@ static void grant_take(struct hli_turn *turn, struct hli_tenure *tenure, const s
     hli_ask_go(turn);
 }
 
-static bool grant_is_past(const struct hli_name *name, uint64_t number)
-{
-    const struct hli_tenure *tenure;
-
-    TAILQ_FOREACH (tenure, &name->past, link)
-        if (tenure->number == number)
-            return true; /* its release is under way, or will be */
-    return false;
-}
-
 static void grant_arrived(struct hli_name *name, const struct grant *grant)
 {
     struct hli_turn turn;
 
     hli_turn_begin(&turn, name);
-    struct hli_tenure *tenure = name->current;
-    if (tenure && tenure->number == grant->number) {
-        if (hli_tenure_is_contending(tenure))
-            grant_take(&turn, tenure, grant);
-    } else if (!grant_is_past(name, grant->number)) {
+    struct hli_tenure *tenure = hli_name_tenure(name, grant->number);
+    if (!tenure)
         hli_release_ghost(&turn, grant->number); /* whoever waited has gone: to the next one */
-    }
+    else if (hli_tenure_is_contending(tenure))
+        grant_take(&turn, tenure, grant);
     hli_turn_end(&turn);
 }
 
@@ -193,26 +181,13 @@ static void grant_on_message(struct hli_channel *channel, const struct hli_messa
         grant_on_want(client, &message->text);
 }
 
-/* What was granted before is found by asking, which every waiter does on a new link anyway. */
-static void grant_on_confirmed(struct hli_channel *channel)
-{
-    (void)channel;
-}
-
-static void grant_on_gone(struct hli_channel *channel)
-{
-    (void)channel;
-}
-
 void hli_grants_init(hl_client *client)
 {
     struct hli_channel *mailbox = &client->mailbox;
 
     snprintf(client->mailbox_name, sizeof(client->mailbox_name), HLI_MAILBOX "%s", client->id);
     mailbox->name.bytes = hli_bytes_of(client->mailbox_name);
-    mailbox->confirmed = grant_on_confirmed;
-    mailbox->message = grant_on_message;
-    mailbox->gone = grant_on_gone;
+    mailbox->message = grant_on_message; /* what was granted before it listens is found by asking */
     hli_link_set_mailbox(client->link, mailbox);
 }
 

@@ -15,11 +15,6 @@ enum {
     KEEP_PASSES = 65536, /* in one tenure */
 };
 
-void hli_keep_note_word(struct hli_tenure *tenure, hli_ns word_at)
-{
-    tenure->word_at = word_at;
-}
-
 static bool keep_has_word(const struct hli_tenure *tenure, hli_ns now)
 {
     return !tenure->is_wanted && tenure->word_at != 0 &&
@@ -168,7 +163,7 @@ void hli_keep_answered(struct hli_turn *turn, struct hli_tenure *tenure,
     }
     hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms);
     if (waiting == 0)
-        hli_keep_note_word(tenure, tenure->ask.sent_at);
+        tenure->word_at = tenure->ask.sent_at;
     else
         keep_is_wanted(turn, tenure);
     if (tenure->state == HLI_TENURE_OWN)

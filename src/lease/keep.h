@@ -13,9 +13,6 @@
 /* The longest lease of what lingers: so long it outlives its process. */
 enum { HLI_LINGER_LEASE_MS = 5000 };
 
-/* Nobody else waited at that time; 0: the server has not said so. */
-void hli_keep_note_word(struct hli_tenure *tenure, hli_ns word_at);
-
 /* The hold is over: gives the tenure to the first waiter. False: it may not, or there is none. */
 bool hli_keep_pass(struct hli_turn *turn, struct hli_tenure *tenure);
 

@@ -172,6 +172,18 @@ struct hli_tenure *hli_name_hold_of(const struct hli_name *name, const struct hl
     return NULL;
 }
 
+struct hli_tenure *hli_name_tenure(const struct hli_name *name, uint64_t number)
+{
+    struct hli_tenure *tenure = name->current;
+
+    if (tenure && tenure->number == number)
+        return tenure;
+    TAILQ_FOREACH (tenure, &name->past, link)
+        if (tenure->number == number)
+            return tenure;
+    return NULL;
+}
+
 SLIST_HEAD(names_list, hli_name);
 
 static void names_collect(struct hli_map_node *node, void *arg)

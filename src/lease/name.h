@@ -62,6 +62,10 @@ bool hli_name_is_valid(const void *bytes, size_t length);
  * mutex. */
 struct hli_tenure *hli_name_hold_of(const struct hli_name *name, const struct hl_owner *owner);
 
+/* The tenure of that number that asks, holds, is lost or is being released; borrowed, NULL when
+ * there is none. Name mutex. */
+struct hli_tenure *hli_name_tenure(const struct hli_name *name, uint64_t number);
+
 /* Calls visit for every name of the client, with a reference and no mutex. Needs no memory. On the
  * loop thread, and not from a visit. */
 void hli_names_visit(hl_client *client, void (*visit)(struct hli_name *name, void *arg), void *arg);

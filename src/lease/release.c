@@ -265,15 +265,20 @@ void hli_released_count(const struct hli_released *released)
         hli_count(&counters->unknowns);
 }
 
+/* Did the release hand it to another client? Then that one goes first when we ask again. */
+static void release_note_next(struct hli_turn *turn, const struct hli_answer *answer)
+{
+    const struct hli_reply *next = hli_reply_text_at(answer->reply, 1);
+
+    if (turn->name->contest)
+        turn->name->contest->was_handed_over = next && next->length > 0;
+}
+
 /* How many of Redisson's clients listen: they get their turn, now or with the next release. */
 static void release_note_strangers(struct hli_turn *turn, const struct hli_tenure *tenure,
                                    const struct hli_answer *answer)
 {
     int64_t strangers = 0;
-    const struct hli_reply *next = hli_reply_text_at(answer->reply, 1);
-
-    if (turn->name->contest)
-        turn->name->contest->was_handed_over = next && next->length > 0;
 
     if (!hli_reply_integer_at(answer->reply, 2, &strangers) || strangers < 0)
         return; /* it was not looked at */
@@ -294,8 +299,10 @@ static void release_is_answered(struct hli_turn *turn, struct hli_tenure *tenure
     int64_t status = 0;
     bool found = hli_reply_integer_at(answer->reply, 0, &status) && status == 1;
 
-    if (found)
+    if (found) {
+        release_note_next(turn, answer);
         release_note_strangers(turn, tenure, answer);
+    }
     if (tenure->was_alive && (found || tenure->is_release_unsure))
         release_tell(turn, tenure, HL_OK, NULL);
     else

@@ -84,10 +84,8 @@ void hli_wake_on_timer(struct hli_name *name)
         hli_deepen_go(&turn, name->current);
     wake_unless_quiet(&turn);
     bool drops = wake_stops_listening(&turn);
-    if (drops) {
-        name->contest->is_listening = false;
+    if (drops)
         name->contest->confirmed_at = 0;
-    }
     hli_turn_end(&turn);
     if (drops)
         hli_contest_stop_listening(name->contest);

@@ -412,21 +412,11 @@ void hli_link_distrust(struct hli_link *link, const char *reason)
     link_break(link, &err);
 }
 
-static void link_free_settings(struct hli_link_settings *settings)
+void hli_link_settings_deinit(struct hli_link_settings *settings)
 {
     hli_url_deinit(&settings->url);
     free(settings->client_name);
-}
-
-static void link_set_where(struct hli_link *link)
-{
-    const struct hli_url *url = &link->settings.url;
-
-    if (url->kind == HLI_URL_UNIX)
-        snprintf(link->where, sizeof(link->where), "%s", url->host);
-    else
-        snprintf(link->where, sizeof(link->where), strchr(url->host, ':') ? "[%s]:%u" : "%s:%u",
-                 url->host, url->port);
+    settings->client_name = NULL;
 }
 
 static int link_init_pulses(struct hli_link *link)
@@ -455,7 +445,7 @@ int hli_link_new(struct hli_loop *loop, struct hli_link_settings *settings,
     struct hli_link *link = calloc(1, sizeof(*link));
 
     if (!link) {
-        link_free_settings(settings);
+        hli_link_settings_deinit(settings);
         return HL_ENOMEM;
     }
     link->loop = loop;
@@ -467,7 +457,7 @@ int hli_link_new(struct hli_loop *loop, struct hli_link_settings *settings,
     link->start = (struct hli_task){.run = link_on_start, .arg = link};
     link->settle = (struct hli_task){.run = link_settle, .arg = link};
     pthread_mutex_init(&link->mutex, NULL);
-    link_set_where(link);
+    hli_url_where(&link->settings.url, link->where, sizeof(link->where));
     link_init_conns(link, commands);
     hli_pubsub_init(&link->pubsub, &link->conn[LINK_PUBSUB]);
     hli_loader_init(&link->loader, &link->conn[LINK_COMMANDS]);
@@ -490,7 +480,7 @@ void hli_link_free(struct hli_link *link)
     }
     hli_loader_deinit(&link->loader);
     hli_pubsub_deinit(&link->pubsub);
-    link_free_settings(&link->settings);
+    hli_link_settings_deinit(&link->settings);
     pthread_mutex_destroy(&link->mutex);
     free(link);
 }

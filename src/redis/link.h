@@ -23,6 +23,8 @@ struct hli_link_settings { /* immutable; strings are owned by the link from hli_
     int64_t busy_poll_us; /* 0: off */
 };
 
+void hli_link_settings_deinit(struct hli_link_settings *settings);
+
 struct hli_link_listener { /* on the loop thread */
     void (*up)(void *arg);
     void (*down)(const hl_error *err, void *arg);   /* it was up */

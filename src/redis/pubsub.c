@@ -31,7 +31,7 @@ static void channel_done(struct hli_op *op, const struct hli_answer *answer)
         channel->state = HLI_CHANNEL_OFF;
     else
         channel->state = HLI_CHANNEL_ON;
-    if (joined && channel->state == HLI_CHANNEL_ON && channel->is_wanted)
+    if (joined && channel->state == HLI_CHANNEL_ON && channel->is_wanted && channel->confirmed)
         channel->confirmed(channel);
     channel_move(channel);
 }
@@ -90,7 +90,8 @@ static void channel_move(struct hli_channel *channel)
     if (!channel->is_wanted && channel->state == HLI_CHANNEL_OFF) {
         channel_leave_map(channel);
         hli_op_deinit(&channel->op);
-        channel->gone(channel);
+        if (channel->gone)
+            channel->gone(channel);
     }
 }
 

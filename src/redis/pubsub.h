@@ -34,7 +34,7 @@ struct hli_channel {
     enum { HLI_CHANNEL_OFF, HLI_CHANNEL_JOINING, HLI_CHANNEL_ON, HLI_CHANNEL_LEAVING } state;
     bool is_wanted;
 
-    void (*confirmed)(struct hli_channel *channel);
+    void (*confirmed)(struct hli_channel *channel); /* may be NULL, as `gone` */
     void (*message)(struct hli_channel *channel, const struct hli_message *message);
     void (*gone)(struct hli_channel *channel);
 };

@@ -7,6 +7,7 @@
 #include "base/error.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -239,4 +240,12 @@ void hli_secret_free(char *secret)
     if (secret)
         explicit_bzero(secret, strlen(secret));
     free(secret);
+}
+
+void hli_url_where(const struct hli_url *url, char *text, size_t size)
+{
+    if (url->kind == HLI_URL_UNIX)
+        snprintf(text, size, "%s", url->host);
+    else
+        snprintf(text, size, strchr(url->host, ':') ? "[%s]:%u" : "%s:%u", url->host, url->port);
 }

@@ -31,4 +31,7 @@ void hli_url_deinit(struct hli_url *url);
 char *hli_secret_copy(const char *secret);
 void hli_secret_free(char *secret);
 
+/* "127.0.0.1:6379", "[::1]:6379", or a path: for those who read it. */
+void hli_url_where(const struct hli_url *url, char *text, size_t size);
+
 #endif

@@ -402,7 +402,7 @@ inline take_grant() /* C: grant_arrived, grant_take */
     :: else -> skip
 #else
     :: CURRENT(waits) -> judge_grant(); begin_hold()
-    :: /* C: grant_is_past, hli_release_ghost */
+    :: /* C: hli_name_tenure, hli_release_ghost */
        !CURRENT(waits) && !CURRENT(holds) && !((owed[p] | later[p]) & BIT(n)) -> send_release(n)
     :: else -> skip
 #endif

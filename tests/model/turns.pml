@@ -148,7 +148,7 @@ inline crowd_asks() /* C: hli_ask_go, ask_stands_back */
         forget_queue()
     :: holder == crowd -> /* C: ask_is_ours */
         has_tenure = true; is_wanted = false; age = WORD
-    :: holder == crowd -> /* C: grant_begin_hold, hli_keep_note_word */
+    :: holder == crowd -> /* C: grant_begin_hold */
         has_tenure = true; is_wanted = !is_granted_alone; age = (is_granted_alone -> 0 : WORD)
     :: else -> enqueue(crowd) /* C: hli_busy_answered */
     fi
@@ -214,7 +214,7 @@ active proctype answers_to_crowd()
         asks_word = false;
         if
         :: others -> is_wanted = true /* C: keep_is_wanted */
-        :: !others -> age = 0         /* C: hli_keep_note_word */
+        :: !others -> age = 0         /* C: hli_keep_answered */
         fi
     }
     od
