@@ -145,6 +145,7 @@ Test(process_signals, a_storm_of_interruptions_changes_no_result, .init = start,
     check(hl_lock_is_held(held, NULL));
     kit_expect(hl_lock_release(held, &err), HL_OK);
     expect_gone(server, "stormy");
+    expect_gone(server, "held");
     check_str(redis_str(server, "KEYS *"), "");
     hl_lock_free(lock);
     hl_lock_free(held);

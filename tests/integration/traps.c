@@ -146,6 +146,7 @@ Law(f11_a_ghost, of_its_own_uuid_is_released_by_the_client_that_meets_it)
     expect_ok(hl_lock_acquire_for(lock, slow_ms(5000), NULL));
     check(now_ms() - before_ms < slow_ms(3000));
     expect_ok(hl_lock_release(lock, NULL));
+    expect_free(lock);
     plant_field(client, "4294967295998");
     expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EBUSY);
     expect_free(lock);
@@ -160,6 +161,7 @@ Law(f11_a_ghost, of_a_request_that_its_release_overtook_is_released_at_once)
     hl_lock *lock = new_lock(client, "stock"), *rivals = new_lock(open_client(NULL), "stock");
     expect_ok(hl_lock_acquire(lock, NULL)); /* from now on the server knows the scripts */
     expect_ok(hl_lock_release(lock, NULL));
+    expect_free(lock);
     int64_t calls = redis_evalsha_calls(server);
 
     struct hli_turn turn;
@@ -379,6 +381,7 @@ TcpLaw(a_try, is_never_answered_by_what_the_server_said_before_it_began)
     while (redis_evalsha_calls(server) == calls) /* it is answered busy, and the answer is held */
         deadline_nap();
     expect_ok(hl_lock_release(held, NULL));
+    expect_free(held);
     actor_begin_acquire(late, lock, ACQUIRE(.wait_ms = 0));
     expect_waiters(client, 2);
     proxy_pass(proxy);
