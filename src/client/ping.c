@@ -49,9 +49,7 @@ int hl_client_ping(hl_client *client, int64_t timeout_ms, hl_error *err)
     struct client_ping *ping = ping_new(client, timeout_ms);
     if (!ping)
         return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
-    int cancelability = hli_cancelability_off();
     rc = hli_call_block(&ping->call, err);
     hli_call_unref(&ping->call);
-    hli_cancelability_restore(cancelability);
     return rc;
 }

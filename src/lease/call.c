@@ -65,9 +65,17 @@ static bool call_finish(struct hli_call *call, int code)
     return true;
 }
 
+/* Without an answer: a deed that was sent may be done, or be done yet. With the mutex. */
+static int call_unheard(const struct hli_call *call, int code)
+{
+    return call->is_deed && (call->may_have_run || call->is_in_flight) ? HL_EUNKNOWN : code;
+}
+
 static void call_end(struct hli_call *call, int code, const char *text)
 {
     pthread_mutex_lock(&call->mutex);
+    call->is_in_flight = false;
+    code = call_unheard(call, code);
     bool ends = call_finish(call, code);
     if (ends && code < 0)
         call_fail_text(call, code, text);
@@ -89,6 +97,7 @@ static bool call_time_out(struct hli_call *call, hli_ns now)
                  (long long)((now - call->wait.started) / 1000000));
     if (code == 0)
         code = now >= call->wait.deadline ? HL_ETIMEDOUT : HL_ECONN;
+    code = call_unheard(call, code);
     call_fail_text(call, code, text);
     return call_finish(call, code);
 }
@@ -120,6 +129,9 @@ static bool call_is_over(struct hli_call *call)
 
 static void call_send(struct hli_call *call)
 {
+    pthread_mutex_lock(&call->mutex);
+    call->is_in_flight = true;
+    pthread_mutex_unlock(&call->mutex);
     hli_call_ref(call); /* the op's */
     hli_link_send(call->client->link, &call->op);
 }
@@ -130,6 +142,8 @@ static void call_retry_later(struct hli_call *call, const struct hli_answer *ans
     hl_client *client = call->client;
 
     pthread_mutex_lock(&call->mutex);
+    call->is_in_flight = false;
+    call->may_have_run = call->may_have_run || answer->verdict == HLI_UNKNOWN;
     call->problem = answer->code;
     snprintf(call->problem_text, sizeof(call->problem_text), "%s", answer->text);
     pthread_mutex_unlock(&call->mutex);
@@ -228,16 +242,49 @@ void hli_calls_fail(hl_client *client, int code, const char *text)
     }
 }
 
-void hli_call_start(struct hli_call *call)
-{
-    call_send(call);
-}
-
 int hli_call_block(struct hli_call *call, hl_error *err)
 {
-    hli_call_start(call);
+    int cancelability = hli_cancelability_off();
+
+    call_send(call);
     int code = hli_wait_block(&call->wait);
+    hli_cancelability_restore(cancelability);
     if (code < 0 && err)
         *err = call->err;
     return code;
+}
+
+static void call_run(struct hli_callback *callback)
+{
+    struct hli_call *call = HLI_OF(callback, struct hli_call, callback);
+
+    if (hli_wait_end(&call->wait))
+        hli_call_unref(call); /* the timer's */
+    call->tell(call);
+    hli_call_unref(call); /* the completion's */
+}
+
+static void call_finished(struct hli_wait *wait)
+{
+    hli_callbacks_post(&wait->client->callbacks, &HLI_OF(wait, struct hli_call, wait)->callback);
+}
+
+int hli_call_begin(struct hli_call *call, void (*tell)(struct hli_call *call))
+{
+    if (hli_callbacks_want(&call->client->callbacks) < 0) {
+        hli_call_unref(call);
+        return HL_ENOMEM;
+    }
+    call->tell = tell;
+    call->callback.run = call_run;
+    call->wait.finished = call_finished;
+    hli_call_ref(call); /* the timer's */
+    hli_call_ref(call); /* this call's; the caller's is the completion's from now on */
+    int cancelability = hli_cancelability_off();
+    call_send(call);
+    if (!hli_wait_look_after(&call->wait))
+        hli_call_unref(call);
+    hli_call_unref(call);
+    hli_cancelability_restore(cancelability);
+    return 0;
 }

@@ -16,9 +16,13 @@ struct hli_call {
     hl_client *client;          /* counted */
     TAILQ_ENTRY(hli_call) link; /* calls mutex */
     bool is_repeatable;         /* immutable */
+    bool is_deed;               /* immutable: it changes something; so without an answer it ends as
+                                   HL_EUNKNOWN once it was sent */
     const char *verb;           /* immutable: of the error text, "inspect" */
     struct hli_op op;
     pthread_mutex_t mutex; /* guards the wait, and the problem */
+    bool is_in_flight;
+    bool may_have_run; /* a copy was sent whose answer will not come */
     int problem;
     char problem_text[128];
     hl_error err;
@@ -26,6 +30,9 @@ struct hli_call {
     /* Reads the answer; returns the call's code. With the mutex. */
     int (*read)(struct hli_call *call, const struct hli_reply *reply);
     void (*freed)(struct hli_call *call); /* frees the object that embeds it */
+
+    struct hli_callback callback;        /* of an async call, as the next one */
+    void (*tell)(struct hli_call *call); /* runs the user's code with the result */
 };
 
 /* For at most timeout_ms, -1: without end but for the outage timeout. The op is to be formatted by
@@ -34,11 +41,18 @@ void hli_call_init(struct hli_call *call, hl_client *client, const char *verb, i
 void hli_call_ref(struct hli_call *call);
 void hli_call_unref(struct hli_call *call);
 
-/* Begins; the result comes through the wait. */
-void hli_call_start(struct hli_call *call);
-
 /* Begins, and blocks until the end. Returns the code. */
 int hli_call_block(struct hli_call *call, hl_error *err);
+
+/* Begins an async call: with 0, `tell` runs once, in the callbacks. The caller's reference is
+ * dropped. Errors: HL_ENOMEM, and nothing was begun. */
+int hli_call_begin(struct hli_call *call, void (*tell)(struct hli_call *call));
+
+/* The code of an async call that has ended, and its error if it failed; for `tell`. */
+static inline const hl_error *hli_call_error(const struct hli_call *call)
+{
+    return call->wait.code < 0 ? &call->err : NULL;
+}
 
 /* The link is up, or time has passed: sends what waits for it. */
 void hli_calls_retry(hl_client *client);

@@ -12,7 +12,6 @@
 struct lock_call {
     struct hli_call call;
     struct hli_name *name; /* counted */
-    struct hli_callback callback;
     hl_lock_info info;
     hl_done_cb done; /* of an async call, one of the two */
     hl_inspect_cb inspected;
@@ -114,15 +113,6 @@ static void lock_look_at_hold(struct hli_name *name)
     hli_turn_end(&turn);
 }
 
-static int lock_call_block(struct lock_call *call, hl_error *err)
-{
-    int cancelability = hli_cancelability_off();
-    int rc = hli_call_block(&call->call, err);
-
-    hli_cancelability_restore(cancelability);
-    return rc;
-}
-
 static int lock_inspect(hl_lock *lock, hl_lock_info *info, hl_error *err)
 {
     if (!info || info->size < sizeof(info->size))
@@ -130,7 +120,7 @@ static int lock_inspect(hl_lock *lock, hl_lock_info *info, hl_error *err)
     struct lock_call *call = lock_call_new(lock, HLI_SCRIPT_LOCK_INSPECT);
     if (!call)
         return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
-    int rc = lock_call_block(call, err);
+    int rc = hli_call_block(&call->call, err);
     if (rc == HL_OK) {
         call->info.size = info->size;
         memcpy(info, &call->info, info->size < sizeof(*info) ? info->size : sizeof(*info));
@@ -156,7 +146,7 @@ static int lock_force_release(hl_lock *lock, hl_error *err)
 
     if (!call)
         return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
-    int rc = lock_call_block(call, err);
+    int rc = hli_call_block(&call->call, err);
     if (rc == HL_OK)
         lock_look_at_hold(lock->name);
     hli_call_unref(&call->call);
@@ -174,49 +164,32 @@ int hl_lock_force_release(hl_lock *lock, hl_error *err)
     return rc;
 }
 
-static void lock_call_run(struct hli_callback *callback)
+static void inspect_tell(struct hli_call *call)
 {
-    struct lock_call *call = HLI_OF(callback, struct lock_call, callback);
-    int code = call->call.wait.code;
-    const hl_error *err = code < 0 ? &call->call.err : NULL;
+    struct lock_call *inspect = lock_call_of(call);
+    int code = call->wait.code;
 
-    if (hli_wait_end(&call->call.wait))
-        hli_call_unref(&call->call); /* the timer's */
-    if (call->inspected) {
-        call->inspected(code, code < 0 ? NULL : &call->info, err, call->arg);
-    } else {
-        if (code == HL_OK)
-            lock_look_at_hold(call->name);
-        call->done(code, err, call->arg);
-    }
-    hli_call_unref(&call->call); /* the completion's */
+    inspect->inspected(code, code < 0 ? NULL : &inspect->info, hli_call_error(call), inspect->arg);
 }
 
-static void lock_call_finished(struct hli_wait *wait)
+static void force_tell(struct hli_call *call)
 {
-    hli_callbacks_post(&wait->client->callbacks,
-                       &lock_call_of(HLI_OF(wait, struct hli_call, wait))->callback);
+    struct lock_call *force = lock_call_of(call);
+
+    if (call->wait.code == HL_OK)
+        lock_look_at_hold(force->name);
+    force->done(call->wait.code, hli_call_error(call), force->arg);
 }
 
-static int lock_call_start(hl_lock *lock, struct lock_call *call)
+static int inspect_begin(hl_lock *lock, hl_inspect_cb done, void *arg)
 {
+    struct lock_call *call = lock_call_new(lock, HLI_SCRIPT_LOCK_INSPECT);
+
     if (!call)
         return HL_ENOMEM;
-    if (hli_callbacks_want(&lock->name->client->callbacks) < 0) {
-        hli_call_unref(&call->call);
-        return HL_ENOMEM;
-    }
-    call->callback.run = lock_call_run;
-    call->call.wait.finished = lock_call_finished;
-    hli_call_ref(&call->call); /* the timer's */
-    hli_call_ref(&call->call); /* this call's */
-    int cancelability = hli_cancelability_off();
-    hli_call_start(&call->call);
-    if (!hli_wait_look_after(&call->call.wait))
-        hli_call_unref(&call->call);
-    hli_call_unref(&call->call);
-    hli_cancelability_restore(cancelability);
-    return 0;
+    call->inspected = done;
+    call->arg = arg;
+    return hli_call_begin(&call->call, inspect_tell);
 }
 
 int hl_lock_inspect_async(hl_lock *lock, hl_inspect_cb done, void *arg)
@@ -225,14 +198,20 @@ int hl_lock_inspect_async(hl_lock *lock, hl_inspect_cb done, void *arg)
 
     if (rc < 0)
         return rc;
-    struct lock_call *call = lock_call_new(lock, HLI_SCRIPT_LOCK_INSPECT);
-    if (call) {
-        call->inspected = done;
-        call->arg = arg;
-    }
-    rc = lock_call_start(lock, call);
+    rc = inspect_begin(lock, done, arg);
     hli_lock_leave(lock);
     return rc;
+}
+
+static int force_begin(hl_lock *lock, hl_done_cb done, void *arg)
+{
+    struct lock_call *call = lock_call_new(lock, HLI_SCRIPT_LOCK_FORCE_RELEASE);
+
+    if (!call)
+        return HL_ENOMEM;
+    call->done = done;
+    call->arg = arg;
+    return hli_call_begin(&call->call, force_tell);
 }
 
 int hl_lock_force_release_async(hl_lock *lock, hl_done_cb done, void *arg)
@@ -241,12 +220,7 @@ int hl_lock_force_release_async(hl_lock *lock, hl_done_cb done, void *arg)
 
     if (rc < 0)
         return rc;
-    struct lock_call *call = lock_call_new(lock, HLI_SCRIPT_LOCK_FORCE_RELEASE);
-    if (call) {
-        call->done = done;
-        call->arg = arg;
-    }
-    rc = lock_call_start(lock, call);
+    rc = force_begin(lock, done, arg);
     hli_lock_leave(lock);
     return rc;
 }
