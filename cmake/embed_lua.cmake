@@ -6,6 +6,7 @@
 # and writes
 #   OUTPUT_DIR/redis/script_list.h   the X-macro behind the enum of scripts
 #   OUTPUT_DIR/redis/script_table.c  the scripts' bytes and SHA-1 digests
+# A file that is named like the first word of others, family.lua, stands before each family_verb.lua.
 # Bytes, not a string literal: C11 guarantees only 4,095 characters of those. The digest is of
 # exactly these bytes, so it is the one that SCRIPT LOAD answers.
 
@@ -17,7 +18,16 @@ set(texts "")
 set(rows "")
 
 foreach(name IN LISTS SCRIPTS)
-    set(file ${LUA_DIR}/${name}.lua)
+    string(REGEX REPLACE "_.*" "" family ${name})
+    set(file ${OUTPUT_DIR}/${name}.lua)
+    set(text "")
+    foreach(part ${family} ${name})
+        if(EXISTS ${LUA_DIR}/${part}.lua)
+            file(READ ${LUA_DIR}/${part}.lua part_text)
+            string(APPEND text "${part_text}")
+        endif()
+    endforeach()
+    file(WRITE ${file} "${text}")
     file(SHA1 ${file} digest)
     file(READ ${file} bytes HEX)
     string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")

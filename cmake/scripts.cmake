@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: hirelock contributors
 # SPDX-License-Identifier: MIT
 #
-# hl_scripts(NAME...): embeds lua/NAME.lua, in this order, as HLI_SCRIPT_NAME.
+# hl_scripts(NAME...): embeds lua/NAME.lua, in this order, as HLI_SCRIPT_NAME; behind lua/FAMILY.lua,
+# if there is one for the first word of its name.
 
 function(hl_scripts)
     set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated)
@@ -10,6 +11,14 @@ function(hl_scripts)
     set(files ${ARGN})
     list(TRANSFORM files REPLACE "(.+)" "${lua}/\\1.lua")
     list(JOIN ARGN "," names)
+    set(families ${ARGN})
+    list(TRANSFORM families REPLACE "_.*" "")
+    list(REMOVE_DUPLICATES families)
+    foreach(family IN LISTS families)
+        if(EXISTS ${lua}/${family}.lua)
+            list(APPEND files ${lua}/${family}.lua)
+        endif()
+    endforeach()
     set(outputs ${generated}/redis/script_list.h ${generated}/redis/script_table.c)
     add_custom_command(
         OUTPUT ${outputs}
