@@ -50,7 +50,18 @@ bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply)
     case HLI_SCRIPT_LOCK_KEEP:
         return script_is_pairs(reply) && reply->length == 2;
     case HLI_SCRIPT_LOCK_RENEW:
+    case HLI_SCRIPT_PERMIT_RENEW:
         return script_is_pairs(reply);
+    case HLI_SCRIPT_PERMIT_ACQUIRE:
+        return script_is_status(reply, (struct script_shape){.no = 6, .yes = 2});
+    case HLI_SCRIPT_PERMIT_RELEASE:
+        return script_is_status(reply, (struct script_shape){.no = 2, .yes = 3});
+    case HLI_SCRIPT_PERMIT_UPDATE_LEASE:
+        return script_is_status(reply, (struct script_shape){.gone = 1, .no = 1, .yes = 1});
+    case HLI_SCRIPT_PERMIT_LEASE_LEFT:
+        return script_is_status(reply, (struct script_shape){.gone = 1, .no = 1, .yes = 2});
+    case HLI_SCRIPT_PERMIT_INSPECT:
+        return script_is_status(reply, (struct script_shape){.yes = 3});
     default:
         return script_is_status(reply, (struct script_shape){.no = 1, .yes = 1});
     }

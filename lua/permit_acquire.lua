@@ -1,0 +1,50 @@
+-- SPDX-FileCopyrightText: hirelock contributors
+-- SPDX-License-Identifier: MIT
+-- Take permits, all or none; or make those last longer that were taken by an earlier copy.
+--
+-- KEYS name
+-- ARGV ids lease_ms channel publish
+--      ids        16 bytes for each permit, one after the other
+--      lease_ms   how long they last, counted from now; 0: without end
+-- reply {1, fresh}                               they stand, for this time at least; fresh is 1 when one was taken now
+--       {0, pttl_ms, s, us, '', available}       not enough are available, at this time of the server; pttl_ms: until so many
+--                                                have expired that they are, -1 when that is not to be foreseen
+--
+-- Keeps: a repeated command takes nothing twice, and no step shortens a permit. An id is written before it is counted; if the
+-- count is refused (by ACL), the ids are taken back. At maxmemory nothing is taken, unless that which expired made room.
+local key, packed, ids, now, time = KEYS[1], split(ARGV[1]), ids_of(KEYS[1]), now_ms()
+local expiry = end_of(ARGV[2], now)
+if not packed or not expiry then return redis.error_reply('HIRELOCK bad lease time or ids') end
+
+local available, expired = reclaim(key, ids, now)
+if not available then return NO_PERMITS end
+
+local entries, lacking = {}, #packed
+for _, id in ipairs(packed) do
+  local score = redis.call('ZSCORE', ids, id)
+  if score then lacking = lacking - 1 end
+  entries[#entries + 1] = text(math.max(expiry, tonumber(score or 0)))
+  entries[#entries + 1] = id
+end
+
+if lacking > 0 and lacking > available then
+  if expired > 0 then tell(ARGV[4], ARGV[3], available) end
+  local nth = lacking - available - 1
+  local next_end = tonumber(redis.call('ZRANGE', ids, nth, nth, 'WITHSCORES')[2] or NEVER)
+  return {0, next_end < NEVER and next_end - now or -1, time[1], time[2], '', text(available)}
+end
+
+local lives, added = redis.call('PTTL', key), 0
+for at = 1, #entries, 1000 do
+  added = added + redis.call('ZADD', ids, unpack(entries, at, math.min(at + 999, #entries)))
+end
+if added > 0 then
+  local left = redis.pcall('DECRBY', key, added)
+  if type(left) ~= 'number' then
+    for _, id in ipairs(packed) do redis.call('ZREM', ids, id) end
+    return left
+  end
+end
+if lives > 0 then redis.pcall('PEXPIRE', ids, lives) end
+if expired > 0 then tell(ARGV[4], ARGV[3], available - added) end
+return {1, added > 0 and 1 or 0}

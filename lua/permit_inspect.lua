@@ -1,0 +1,12 @@
+-- SPDX-FileCopyrightText: hirelock contributors
+-- SPDX-License-Identifier: MIT
+-- How many permits are available, and how many are out?
+--
+-- KEYS name
+-- ARGV channel publish
+-- reply {1, available, acquired}   available may be negative; 0, 0 for a semaphore that is not there
+local key, ids = KEYS[1], ids_of(KEYS[1])
+local available, expired = reclaim(key, ids, (now_ms()))
+if not available then return NO_PERMITS end
+if expired > 0 then tell(ARGV[2], ARGV[1], available) end
+return {1, available, redis.call('ZCARD', ids)}
