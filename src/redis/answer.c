@@ -59,7 +59,8 @@ static void answer_sort(struct hli_answer *answer)
         strstr(answer->text, "NOPERM") || strstr(answer->text, "No permissions")) {
         answer->verdict = HLI_FAILED;
         answer->code = HL_EDENIED;
-    } else if (strstr(answer->text, "WRONGTYPE") || strstr(answer->text, "unknown command")) {
+    } else if (strstr(answer->text, "WRONGTYPE") || strstr(answer->text, "unknown command") ||
+               strstr(answer->text, "would overflow")) {
         answer->verdict = HLI_FAILED;
     }
 }

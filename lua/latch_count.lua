@@ -1,0 +1,11 @@
+-- SPDX-FileCopyrightText: hirelock contributors
+-- SPDX-License-Identifier: MIT
+-- Is the latch open? A wait asks it as an acquire does, and takes nothing.
+--
+-- KEYS name
+-- reply {1, 0}                          open
+--       {0, -1, '0', '0', '', count}    so many have to count down yet
+local left = count_left()
+if not left then return no_number() end
+if tonumber(left) <= 0 then return {1, 0} end
+return {0, -1, '0', '0', '', left}

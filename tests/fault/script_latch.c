@@ -1,0 +1,204 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* The scripts of the latch, called raw: what they count, once however often they come, and what
+ * they tell Redisson. */
+
+#include "script_raw.h"
+
+#define LATCH_NOTES "hirelock_latch:{n}:A"
+#define LATCH_CHANNEL "redisson_countdownlatch__channel__{n}"
+
+#define LatchTest(name) Test(script_latch, name, .init = raw_start, .fini = raw_stop)
+
+static const char *run(hli_script_id script, const char *id, const char *rest)
+{
+    char words[256];
+    snprintf(words, sizeof words, LATCH_NOTES " %s 60000 " LATCH_CHANNEL " PUBLISH %s", id, rest);
+    return fault_script(server, script, "n", words);
+}
+
+/* count settled... */
+static const char *set_count(const char *id, const char *rest)
+{
+    return run(HLI_SCRIPT_LATCH_SET_COUNT, id, rest);
+}
+
+static const char *count_down(const char *id, const char *settled)
+{
+    return run(HLI_SCRIPT_LATCH_COUNT_DOWN, id, settled);
+}
+
+static const char *delete_latch(const char *id)
+{
+    return run(HLI_SCRIPT_LATCH_DELETE, id, "0");
+}
+
+static const char *count(void)
+{
+    return fault_script(server, HLI_SCRIPT_LATCH_COUNT, "n", "");
+}
+
+LatchTest(is_closed_counted_down_and_opened_by_the_last)
+{
+    redisContext *java = ear_open(LATCH_CHANNEL);
+    check_str(count(), "1 0");
+    check_str(set_count("1", "2 0"), "1");
+    check_str(redis_str(server, "GET n"), "2");
+    check_int(redis_int(server, "PTTL n"), -1);
+    check_str(count(), "0 -1 0 0  2");
+    check_str(count_down("2", "0"), "0");
+    check_str(count(), "0 -1 0 0  1");
+    check_str(count_down("3", "0"), "1");
+    check_int(redis_int(server, "EXISTS n"), 0);
+    check_str(count(), "1 0");
+    ear_check(java, LATCH_CHANNEL, "1");
+    ear_check(java, LATCH_CHANNEL, "0");
+    ear_check_end(java, LATCH_CHANNEL);
+    redisFree(java);
+}
+
+LatchTest(an_open_latch_is_not_counted_below_zero)
+{
+    redisContext *java = ear_open(LATCH_CHANNEL);
+    check_str(count_down("1", "0"), "1");
+    check_int(redis_int(server, "DBSIZE"), 0);
+    check_str(set_count("2", "1 0"), "1");
+    check_str(count_down("3", "0"), "1");
+    check_str(count_down("4", "0"), "1");
+    check_int(redis_int(server, "EXISTS n"), 0);
+    ear_check(java, LATCH_CHANNEL, "1");
+    ear_check(java, LATCH_CHANNEL, "0");
+    ear_check_end(java, LATCH_CHANNEL);
+    redisFree(java);
+}
+
+LatchTest(a_repeated_command_counts_once_whatever_became_of_the_latch)
+{
+    check_str(set_count("1", "2 0"), "1");
+    check_str(set_count("1", "2 0"), "1");
+    check_str(count_down("2", "0"), "0");
+    check_str(count_down("2", "0"), "0");
+    check_str(redis_str(server, "GET n"), "1");
+    check_str(count_down("3", "0"), "1");
+    check_str(set_count("1", "2 0"), "1"); /* late: closes nothing */
+    check_str(count(), "1 0");
+    check_str(set_count("4", "3 0"), "1"); /* used again */
+    check_str(count_down("3", "0"), "1");
+    check_str(count_down("2", "0"), "0");
+    check_str(redis_str(server, "GET n"), "3");
+}
+
+LatchTest(a_closed_latch_is_not_closed_again)
+{
+    check_str(set_count("1", "2 0"), "1");
+    check_str(set_count("2", "5 0"), "0");
+    check_str(redis_str(server, "GET n"), "2");
+}
+
+LatchTest(what_is_settled_is_forgotten_by_the_next_command)
+{
+    check_str(set_count("1", "2 0"), "1");
+    check_str(count_down("2", "1"), "0");
+    check_str(redis_str(server, "HGETALL " LATCH_NOTES), "2 0");
+    check_str(count_down("3", "2"), "1");
+    check_str(redis_str(server, "HGETALL " LATCH_NOTES), "3 1");
+    int64_t left = redis_int(server, "PTTL " LATCH_NOTES);
+    check(left > 30000 && left <= 60000);
+    check_str(set_count("4", "1 3"), "1");
+    check_str(redis_str(server, "HGETALL " LATCH_NOTES), "4 1");
+}
+
+LatchTest(counting_down_keeps_the_expiry)
+{
+    redis_do(server, "SET n 3 PX 90000");
+    check_str(count_down("1", "0"), "0");
+    check(redis_int(server, "PTTL n") > 30000);
+}
+
+LatchTest(a_deleted_latch_is_told_as_open_and_once)
+{
+    redisContext *java = ear_open(LATCH_CHANNEL);
+    check_str(delete_latch("1"), "0");
+    check_str(set_count("2", "7 0"), "1");
+    check_str(delete_latch("3"), "1");
+    check_int(redis_int(server, "EXISTS n"), 0);
+    check_str(set_count("4", "7 0"), "1");
+    check_str(delete_latch("3"), "1"); /* late: the latch is another one by now */
+    check_str(redis_str(server, "GET n"), "7");
+    ear_check(java, LATCH_CHANNEL, "1");
+    ear_check(java, LATCH_CHANNEL, "0");
+    ear_check(java, LATCH_CHANNEL, "1");
+    ear_check_end(java, LATCH_CHANNEL);
+    redisFree(java);
+}
+
+/* Redisson sets a count of 0 too, which is open and keeps its key. */
+LatchTest(a_count_of_nothing_is_open)
+{
+    redisContext *java = ear_open(LATCH_CHANNEL);
+    redis_do(server, "SET n 0");
+    check_str(count(), "1 0");
+    check_str(count_down("1", "0"), "1");
+    check_int(redis_int(server, "EXISTS n"), 0);
+    ear_check_end(java, LATCH_CHANNEL);
+    redisFree(java);
+}
+
+LatchTest(bad_counts_are_refused_and_leave_nothing_behind)
+{
+    static const char *const bad[] = {"0", "-1", "x", "1.5", "1e3", "nan"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char rest[32];
+        snprintf(rest, sizeof rest, "%s 0", bad[i]);
+        fault_check_has(set_count("1", rest), "HIRELOCK");
+    }
+    check_int(redis_int(server, "DBSIZE"), 0);
+}
+
+LatchTest(what_is_no_number_is_an_error_and_nothing_is_noted)
+{
+    static const char *const set[] = {"SET n odd", "HSET n u:1 1"};
+    for (size_t i = 0; i < sizeof set / sizeof set[0]; i++) {
+        redis_do(server, "DEL n");
+        redis_do(server, set[i]);
+        fault_check_has(count(), "WRONGTYPE");
+        fault_check_has(count_down("1", "0"), "WRONGTYPE");
+        check_str(redis_str(server, "KEYS *"), "n");
+    }
+    fault_check_has(delete_latch("1"), "WRONGTYPE"); /* somebody's lock is not opened by mistake */
+    check_int(redis_int(server, "EXISTS n"), 1);
+}
+
+LatchTest(a_full_server_goes_on_but_for_a_new_latch)
+{
+    redis_do(server, "SET n 2");
+    redis_do(server, "CONFIG SET maxmemory 1");
+    check_str(count_down("1", "0"), "0");
+    check_str(count_down("2", "0"), "1");
+    check_str(redis_str(server, "HGETALL " LATCH_NOTES), "1 0 2 1");
+    redis_do(server, "DEL " LATCH_NOTES);
+    fault_check_has(set_count("3", "2 0"), "OOM");
+    check_int(redis_int(server, "DBSIZE"), 0);
+}
+
+LatchTest(a_message_that_may_not_be_told_is_no_failure)
+{
+    redis_do(server, "ACL SETUSER hltest -publish");
+    check_str(set_count("1", "1 0"), "1");
+    check_str(count_down("2", "0"), "1");
+    check_str(set_count("3", "1 0"), "1");
+    check_str(delete_latch("4"), "1");
+    check_int(redis_int(server, "EXISTS n"), 0);
+}
+
+LatchTest(what_may_not_be_noted_is_not_done)
+{
+    redis_do(server, "SET n 2");
+    redis_do(server, "ACL SETUSER hltest resetkeys ~n");
+    check(strlen(count_down("1", "0")) > 1);
+    check(strlen(delete_latch("1")) > 1);
+    redis_do(server, "ACL SETUSER hltest ~*");
+    check_str(redis_str(server, "KEYS *"), "n");
+    check_str(redis_str(server, "GET n"), "2");
+}
