@@ -42,18 +42,25 @@ bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply)
 {
     switch (id) {
     case HLI_SCRIPT_LOCK_ACQUIRE:
+    case HLI_SCRIPT_RW_READ_ACQUIRE:
+    case HLI_SCRIPT_RW_WRITE_ACQUIRE:
         return script_is_status(reply, (struct script_shape){.gone = 1, .no = 6, .yes = 2});
     case HLI_SCRIPT_LOCK_RELEASE:
+    case HLI_SCRIPT_RW_READ_RELEASE:
+    case HLI_SCRIPT_RW_WRITE_RELEASE:
     case HLI_SCRIPT_SEMAPHORE_UNDO:
         return script_is_status(reply, (struct script_shape){.no = 1, .yes = 3});
     case HLI_SCRIPT_LOCK_INSPECT:
         return script_is_status(reply, (struct script_shape){.no = 4, .yes = 4});
+    case HLI_SCRIPT_RW_INSPECT:
+        return script_is_status(reply, (struct script_shape){.no = 6, .yes = 6});
     case HLI_SCRIPT_SEMAPHORE_DRAIN:
     case HLI_SCRIPT_SEMAPHORE_AVAILABLE:
         return script_is_status(reply, (struct script_shape){.yes = 2});
     case HLI_SCRIPT_LOCK_KEEP:
         return script_is_pairs(reply) && reply->length == 2;
     case HLI_SCRIPT_LOCK_RENEW:
+    case HLI_SCRIPT_RW_READ_RENEW:
     case HLI_SCRIPT_PERMIT_RENEW:
         return script_is_pairs(reply);
     case HLI_SCRIPT_LATCH_COUNT:

@@ -93,7 +93,8 @@ static const struct script_answer {
     {'j', "*4\r\n:1\r\n:9\r\n$3\r\nu:1\r\n$1\r\n1\r\n"},             /* held */
     {'k', "*4\r\n:2\r\n:-1\r\n:7\r\n:3\r\n"},                        /* pairs of numbers */
     {'l', "*6\r\n:0\r\n:9\r\n:1\r\n:2\r\n$3\r\nu:1\r\n$1\r\n1\r\n"}, /* busy */
-    {'m', "*0\r\n"},                                                 /* nothing to tell */
+    {'n', "*6\r\n:1\r\n:9\r\n$3\r\nu:1\r\n$1\r\n1\r\n$4\r\nread\r\n:2\r\n"}, /* read by two */
+    {'m', "*0\r\n"},                                                         /* nothing to tell */
 };
 
 /* And those that each script may give. */
@@ -101,18 +102,39 @@ static const struct script_says {
     hli_script_id id;
     const char *shapes;
 } says[] = {
-    {HLI_SCRIPT_LATCH_COUNT, "e l"},       {HLI_SCRIPT_LATCH_COUNT_DOWN, "b c"},
-    {HLI_SCRIPT_LATCH_DELETE, "b c"},      {HLI_SCRIPT_LATCH_SET_COUNT, "b c"},
-    {HLI_SCRIPT_LOCK_ACQUIRE, "a e l"},    {HLI_SCRIPT_LOCK_FORCE_RELEASE, "b c"},
-    {HLI_SCRIPT_LOCK_INSPECT, "i j"},      {HLI_SCRIPT_LOCK_KEEP, "e f g"},
-    {HLI_SCRIPT_LOCK_RELEASE, "b h"},      {HLI_SCRIPT_LOCK_RENEW, "e f g k m"},
-    {HLI_SCRIPT_PERMIT_ACQUIRE, "e l"},    {HLI_SCRIPT_PERMIT_ADD, "b c"},
-    {HLI_SCRIPT_PERMIT_INSPECT, "h"},      {HLI_SCRIPT_PERMIT_LEASE_LEFT, "a b e"},
-    {HLI_SCRIPT_PERMIT_RELEASE, "d h"},    {HLI_SCRIPT_PERMIT_RENEW, "e f g k m"},
-    {HLI_SCRIPT_PERMIT_SET, "b c"},        {HLI_SCRIPT_PERMIT_UPDATE_LEASE, "a b c"},
-    {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "e l"}, {HLI_SCRIPT_SEMAPHORE_ADD, "b c"},
-    {HLI_SCRIPT_SEMAPHORE_AVAILABLE, "e"}, {HLI_SCRIPT_SEMAPHORE_DRAIN, "e"},
-    {HLI_SCRIPT_SEMAPHORE_TRY_SET, "b c"}, {HLI_SCRIPT_SEMAPHORE_UNDO, "b h"},
+    /* clang-format off */
+    {HLI_SCRIPT_LATCH_COUNT, "e l"},
+    {HLI_SCRIPT_LATCH_COUNT_DOWN, "b c"},
+    {HLI_SCRIPT_LATCH_DELETE, "b c"},
+    {HLI_SCRIPT_LATCH_SET_COUNT, "b c"},
+    {HLI_SCRIPT_LOCK_ACQUIRE, "a e l"},
+    {HLI_SCRIPT_LOCK_FORCE_RELEASE, "b c"},
+    {HLI_SCRIPT_LOCK_INSPECT, "i j"},
+    {HLI_SCRIPT_LOCK_KEEP, "e f g"},
+    {HLI_SCRIPT_LOCK_RELEASE, "b h"},
+    {HLI_SCRIPT_LOCK_RENEW, "e f g k m"},
+    {HLI_SCRIPT_PERMIT_ACQUIRE, "e l"},
+    {HLI_SCRIPT_PERMIT_ADD, "b c"},
+    {HLI_SCRIPT_PERMIT_INSPECT, "h"},
+    {HLI_SCRIPT_PERMIT_LEASE_LEFT, "a b e"},
+    {HLI_SCRIPT_PERMIT_RELEASE, "d h"},
+    {HLI_SCRIPT_PERMIT_RENEW, "e f g k m"},
+    {HLI_SCRIPT_PERMIT_SET, "b c"},
+    {HLI_SCRIPT_PERMIT_UPDATE_LEASE, "a b c"},
+    {HLI_SCRIPT_RW_FORCE_RELEASE, "b c"},
+    {HLI_SCRIPT_RW_INSPECT, "l n"},
+    {HLI_SCRIPT_RW_READ_ACQUIRE, "a e l"},
+    {HLI_SCRIPT_RW_READ_RELEASE, "b h"},
+    {HLI_SCRIPT_RW_READ_RENEW, "e f g k m"},
+    {HLI_SCRIPT_RW_WRITE_ACQUIRE, "a e l"},
+    {HLI_SCRIPT_RW_WRITE_RELEASE, "b h"},
+    {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "e l"},
+    {HLI_SCRIPT_SEMAPHORE_ADD, "b c"},
+    {HLI_SCRIPT_SEMAPHORE_AVAILABLE, "e"},
+    {HLI_SCRIPT_SEMAPHORE_DRAIN, "e"},
+    {HLI_SCRIPT_SEMAPHORE_TRY_SET, "b c"},
+    {HLI_SCRIPT_SEMAPHORE_UNDO, "b h"},
+    /* clang-format on */
 };
 
 Test(script, may_answer_in_its_own_shapes_only)

@@ -1,0 +1,43 @@
+-- SPDX-FileCopyrightText: hirelock contributors
+-- SPDX-License-Identifier: MIT
+-- Renew many read holds at once. (A write hold is one field of a hash with one lease, and is renewed by lock_renew.)
+--
+-- KEYS name...                    a name as often as it has holds
+-- ARGV lease_ms field...          one lease for all, and a field for each name
+-- reply {index, count, ...}       two for each hold whose count is not 1: its position from 1, and its count in Redis or -1 when
+--                                 it is gone. An empty reply means that all were renewed, with a count of 1.
+--
+-- Keeps: never creates a key, never shortens an expiry: Redisson's renewal may set the lock's below the lease of a hold of
+-- ours, and this puts it back. A hold of whose keys none is left is gone. Else as lock_renew: a stranger's deed on one name
+-- stops no other's renewal, and what was refused is written again without GT, so that a server that takes no writes is heard.
+local call, pcall, argv, differ, levels = redis.call, redis.pcall, ARGV, {}, 1000
+local lease, expire, at, now = tonumber(argv[1]), 'PEXPIRE', argv[1], pcall('TIME')
+if not now.err then
+  expire, at = 'PEXPIREAT', string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000) + lease)
+end
+
+local function extend(key) -- false: it is not there
+  local moved = pcall(expire, key, at, 'GT')
+  if moved == 1 then return true end
+  local left = call('PTTL', key)
+  if left == -2 then return false end
+  if moved ~= 0 or left < lease then call('PEXPIRE', key, math.max(left, lease)) end
+  return true
+end
+
+for i, name in ipairs(KEYS) do
+  local field = argv[i + 1]
+  local count, is_there = pcall('HGET', name, field), false
+  if type(count) == 'table' and not string.find(count.err, 'WRONGTYPE', 1, true) then return count end
+  count = type(count) == 'string' and tonumber(count) or -1
+  local prefix = string.find(name, '{', 1, true) and name or '{' .. name .. '}'
+  for level = 1, math.min(count, levels) do
+    is_there = extend(prefix .. ':' .. field .. ':rwlock_timeout:' .. level) or is_there
+  end
+  if is_there then extend(name) end
+  if count ~= 1 or not is_there then
+    differ[#differ + 1] = i
+    differ[#differ + 1] = is_there and count or -1
+  end
+end
+return differ

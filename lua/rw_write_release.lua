@@ -1,0 +1,55 @@
+-- SPDX-FileCopyrightText: hirelock contributors
+-- SPDX-License-Identifier: MIT
+-- Let go of a write lock, or of some of its levels; also what a wait sends that is over, for it may have got it meanwhile, or
+-- have asked readers to stay away.
+--
+-- KEYS name
+-- ARGV field want lease_ms rest_ms channel publish writer
+--      want      the hold count that is left, absolute; 0 ends the hold
+--      lease_ms  of want > 0: the lease goes on for at least so long
+--      rest_ms   of want = 0: 0 deletes the key; else it rests for so long, with count 0 and nobody inside
+--      writer    the key by which a waiting writer asks new readers of ours to stay away
+-- reply {0}             this field holds nothing
+--       {1, '', -1}     done, now or by an earlier copy that left the key resting
+--
+-- Keeps: works at maxmemory (DEL before HSET, PEXPIRE before HINCRBY). A writer that has taken a read lock as well goes on as a
+-- reader: the lock does not rest then, its expiry is that reader's, on which nobody else relies, and other readers hear that
+-- they may come in (Redisson's own release tells them nothing here). The message is last and its refusal is no failure.
+local name, own, want = KEYS[1], ARGV[1] .. ':write', tonumber(ARGV[2])
+local call, pcall, levels = redis.call, redis.pcall, 1000
+local held = call('HMGET', name, own, ARGV[1])
+if not held[1] then
+  if want == 0 and pcall('GET', ARGV[7]) == own then
+    pcall('DEL', ARGV[7])
+    pcall(ARGV[6], ARGV[5], '1')
+  end
+  return {0}
+end
+
+local count = tonumber(held[1]) or 0 -- a stranger may have written anything
+if want > 0 then
+  call('PEXPIRE', name, math.max(call('PTTL', name), tonumber(ARGV[3])))
+  if count > want then call('HINCRBY', name, own, want - count) end
+  return {1, '', -1}
+end
+
+local prefix = string.find(name, '{', 1, true) and name or '{' .. name .. '}'
+local left = -2
+for level = 1, math.min(tonumber(held[2] or '') or 0, levels) do
+  left = math.max(left, call('PTTL', prefix .. ':' .. ARGV[1] .. ':rwlock_timeout:' .. level))
+end
+
+if left == -2 then
+  if tonumber(ARGV[4]) > 0 then
+    call('PEXPIRE', name, ARGV[4])
+    if count > 0 then call('HINCRBY', name, own, -count) end
+    return {1, '', -1}
+  end
+  call('DEL', name)
+else
+  call('HDEL', name, own)
+  call('HSET', name, 'mode', 'read')
+  if left > 0 then call('PEXPIRE', name, left) end
+end
+pcall(ARGV[6], ARGV[5], '1')
+return {1, '', -1}
