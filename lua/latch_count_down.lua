@@ -3,23 +3,23 @@
 -- Count the latch down by one; the last one opens it.
 --
 -- KEYS name
--- ARGV notes id notes_ms channel publish settled...
+-- ARGV notes id note_ms channel publish settled...
 -- reply {1}     open: by this one, by an earlier copy of it, or before
 --       {0}     others have to count down yet, or had to when an earlier copy came
 --
 -- Keeps: works at maxmemory, as a script that has written already may go on writing. The message (Redisson's `0`: open) is
 -- last and its refusal is no failure.
-local noted, text = redis.call('HGET', notes, id), count_left()
-if noted then return {tonumber(noted)} end
+local text = count_left()
 if not text then return no_number() end
 local left = tonumber(text) - 1
+
+forget(6)
 if left < 0 then
   redis.call('DEL', KEYS[1]) -- a count of 0, which Redisson can set
   return {1}
 end
-
-redis.call('HDEL', notes, unpack(ARGV, 6))
-local refusal = refusal_of(left == 0 and 1 or 0, left == 0 and 'DEL' or 'DECR', KEYS[1])
+if not note(left == 0 and 1 or 0) then return {tonumber(redis.call('GET', NOTE))} end
+local refusal = refusal_of(left == 0 and 'DEL' or 'DECR', KEYS[1])
 if refusal then return refusal end
 if left > 0 then return {0} end
 redis.pcall(ARGV[5], ARGV[4], '0')

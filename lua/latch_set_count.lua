@@ -3,20 +3,20 @@
 -- Close the latch, with so many to count down, if it is open.
 --
 -- KEYS name
--- ARGV notes id notes_ms channel publish count settled...
+-- ARGV notes id note_ms channel publish count settled...
 -- reply {1}     closed, now or by an earlier copy
 --       {0}     it was closed before
 --
--- Keeps: refused at maxmemory, as any new key is, so nothing is forgotten before it is noted. The message (Redisson's `1`:
--- closed) is last and its refusal is no failure.
+-- Keeps: refused at maxmemory, as any new key is, so the note comes first. The message (Redisson's `1`: closed) is last and
+-- its refusal is no failure.
 if not string.find(ARGV[6], '^%d+$') or tonumber(ARGV[6]) < 1 then
   return redis.error_reply('HIRELOCK bad count')
 end
-if redis.call('HEXISTS', notes, id) == 1 then return {1} end
-if redis.call('EXISTS', KEYS[1]) == 1 then return {0} end
+if redis.call('EXISTS', KEYS[1]) == 1 then return {redis.call('EXISTS', NOTE)} end
+if not note(1) then return {1} end
 
-local refusal = refusal_of(1, 'SET', KEYS[1], ARGV[6], 'NX')
+forget(7)
+local refusal = refusal_of('SET', KEYS[1], ARGV[6])
 if refusal then return refusal end
-redis.call('HDEL', notes, unpack(ARGV, 7))
 redis.pcall(ARGV[5], ARGV[4], '1')
 return {1}

@@ -2,19 +2,20 @@
 -- SPDX-License-Identifier: MIT
 -- What the semaphore_ scripts have in common; it stands before each of them.
 --
--- A semaphore is Redisson's: an integer, how many permits are available. What has taken them is not written anywhere, so a command
--- that comes again could not be told from a new one. So each client notes beside it what its commands did:
+-- A semaphore is Redisson's: an integer, how many permits are available. Who has taken them is written nowhere, so a command
+-- that comes again could not be told from a new one. So each command notes what it did, in a key of its own beside the
+-- semaphore:
 --
 -- KEYS name
--- ARGV notes id notes_ms ... settled...
---      notes     the hash of this client's notes
+-- ARGV notes id note_ms ... settled...
+--      notes     what the names of this client's notes begin with
 --      id        of the command, a number; the same when it is sent again
---      notes_ms  how long the notes stand without being written to
+--      note_ms   how long a note stands: longer than a command can be on its way
 --      settled   ids whose answers have arrived, so that nobody sends them again; at least one, 0 stands for none
 --
 -- Keeps: what was done is not done again, and is answered alike. A note is written before the deed, and taken back when the
 -- deed is refused. No expiry of the semaphore is changed.
-local notes, id = ARGV[1], ARGV[2]
+local NOTE = (ARGV[1] or '') .. (ARGV[2] or '')
 
 -- In digits, for a double does not hold all of them; nil when a stranger wrote something else.
 local function available()
@@ -26,25 +27,21 @@ local function no_number()
   return redis.error_reply('WRONGTYPE the semaphore is not a number')
 end
 
--- Redis lets a script that has written go on writing at maxmemory, and removing is allowed there.
+-- Redis lets a script that has written go on writing at maxmemory; and removing is allowed there, of nothing too.
 local function forget(settled)
-  redis.call('HDEL', notes, unpack(ARGV, settled))
+  for i = settled, #ARGV do redis.call('DEL', ARGV[1] .. ARGV[i]) end
 end
 
+-- False when an earlier copy has noted something.
 local function note(what)
-  redis.call('HSET', notes, id, what)
-  redis.call('PEXPIRE', notes, ARGV[3])
+  return redis.call('SET', NOTE, what, 'NX', 'PX', ARGV[3])
 end
 
--- The new number; or an error, and the note is what it was.
-local function change(verb, permits, noted_before)
+-- The new number; or nil and an error, and it is not noted any more.
+local function change(verb, permits)
   local value = redis.pcall(verb, KEYS[1], permits)
   if type(value) ~= 'table' then return value end
-  if noted_before then
-    redis.call('HSET', notes, id, noted_before)
-  else
-    redis.call('HDEL', notes, id)
-  end
+  redis.call('DEL', NOTE)
   return nil, value
 end
 

@@ -3,18 +3,15 @@
 -- Take permits for those who wait, in the order of their arrival: for as many of them as there are permits.
 --
 -- KEYS name
--- ARGV notes id notes_ms waiters need... settled...
+-- ARGV notes id note_ms waiters need... settled...
 --      waiters   how many needs follow; a need is the permits that one of them waits for
 -- reply {1, taken}                          the sum of the first needs: those waiters are served
 --       {0, -1, '0', '0', '', available}    not enough for the first of them
 --
 -- Keeps: one that comes after it was undone takes nothing. Goes on at maxmemory: it makes nothing that stays.
 local last, taken, text = 4 + (tonumber(ARGV[4]) or 0), 0, available()
-if last < 5 or last >= #ARGV then return redis.error_reply('HIRELOCK bad number of waiters') end
+if last < 5 or last > #ARGV then return redis.error_reply('HIRELOCK bad number of waiters') end
 if not text then return no_number() end
-
-local noted = tonumber(redis.call('HGET', notes, id) or '')
-if noted and noted > 0 then return {1, noted} end
 for i = 5, last do
   local need = string.find(ARGV[i], '^%d+$') and tonumber(ARGV[i]) or 0
   if need < 1 then return redis.error_reply('HIRELOCK bad number of permits') end
@@ -23,7 +20,10 @@ for i = 5, last do
 end
 
 forget(last + 1)
-if noted or taken == 0 then return {0, -1, '0', '0', '', text} end
-note(taken)
-local _, refusal = change('DECRBY', taken)
-return refusal or {1, taken}
+if taken > 0 and note(taken) then
+  local _, refusal = change('DECRBY', taken)
+  return refusal or {1, taken}
+end
+taken = tonumber(redis.call('GET', NOTE) or '0')
+if taken > 0 then return {1, taken} end
+return {0, -1, '0', '0', '', text}

@@ -3,7 +3,7 @@
 -- Put permits into the semaphore, or take some out of it whoever needs them: a release, and a change of its size.
 --
 -- KEYS name
--- ARGV notes id notes_ms channel publish permits must_exist settled...
+-- ARGV notes id note_ms channel publish permits must_exist settled...
 --      permits      what is added; may be negative, and make less than none
 --      must_exist   1: only if there is a semaphore
 -- reply {1}     done, now or by an earlier copy
@@ -11,11 +11,10 @@
 --
 -- Keeps: works at maxmemory. The message is last and its refusal is no failure.
 if not string.find(ARGV[6], '^-?%d+$') then return redis.error_reply('HIRELOCK bad number of permits') end
-if redis.call('HEXISTS', notes, id) == 1 then return {1} end
-if ARGV[7] == '1' and redis.call('EXISTS', KEYS[1]) == 0 then return {0} end
+if ARGV[7] == '1' and redis.call('EXISTS', KEYS[1]) == 0 then return {redis.call('EXISTS', NOTE)} end
 
 forget(8)
-note(1)
+if not note(1) then return {1} end
 local value, refusal = change('INCRBY', ARGV[6])
 if refusal then return refusal end
 tell(ARGV[4], ARGV[5], value)

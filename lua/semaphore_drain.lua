@@ -3,17 +3,14 @@
 -- Take all the permits there are; a debt (a negative number of permits) is forgiven.
 --
 -- KEYS name
--- ARGV notes id notes_ms settled...
+-- ARGV notes id note_ms settled...
 -- reply {1, '12'}     so many were there, now or when an earlier copy came; a negative number was a debt
 --
 -- Keeps: works at maxmemory.
-local noted = redis.call('HGET', notes, id)
-if noted then return {1, noted} end
 local text = available()
 if not text then return no_number() end
 
 forget(4)
-if text == '0' then return {1, text} end
-note(text)
+if text == '0' or not note(text) then return {1, redis.call('GET', NOTE) or '0'} end
 local _, refusal = change('DECRBY', text)
 return refusal or {1, text}

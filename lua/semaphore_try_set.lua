@@ -3,25 +3,23 @@
 -- Make the semaphore, with so many permits, if there is none.
 --
 -- KEYS name
--- ARGV notes id notes_ms channel publish permits ttl_ms settled...
+-- ARGV notes id note_ms channel publish permits ttl_ms settled...
 --      ttl_ms   how long it stands; 0: for ever
 -- reply {1}     made, now or by an earlier copy
 --       {0}     there is one
 --
--- Keeps: refused at maxmemory, as any new key is, so nothing is forgotten before it is noted. The message is last and its
--- refusal is no failure.
+-- Keeps: refused at maxmemory, as any new key is, so the note comes first. The message is last and its refusal is no failure.
 local permits, ttl = ARGV[6], ARGV[7]
 if not string.find(permits, '^%d+$') or not string.find(ttl, '^%d+$') then
   return redis.error_reply('HIRELOCK bad number of permits or time')
 end
-if redis.call('HEXISTS', notes, id) == 1 then return {1} end
-if redis.call('EXISTS', KEYS[1]) == 1 then return {0} end
+if redis.call('EXISTS', KEYS[1]) == 1 then return {redis.call('EXISTS', NOTE)} end
+if not note(1) then return {1} end
 
-note(1)
 forget(8)
-local made = redis.pcall('SET', KEYS[1], permits, 'NX', unpack(ttl ~= '0' and {'PX', ttl} or {}))
+local made = redis.pcall('SET', KEYS[1], permits, unpack(ttl ~= '0' and {'PX', ttl} or {}))
 if made.err then
-  redis.call('HDEL', notes, id)
+  redis.call('DEL', NOTE)
   return made
 end
 tell(ARGV[4], ARGV[5], tonumber(permits))

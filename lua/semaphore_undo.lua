@@ -3,7 +3,7 @@
 -- Give back what an acquire took, or may have taken: for a wait that is over, or for some of those whom it served.
 --
 -- KEYS name
--- ARGV notes id notes_ms channel publish keep settled...
+-- ARGV notes id note_ms channel publish keep settled...
 --      id      of the acquire
 --      keep    how many of its permits are kept, absolute: a repeated command changes nothing
 -- reply {0}             it took nothing, and will take nothing if it comes late
@@ -14,15 +14,17 @@
 local keep = tonumber(ARGV[6])
 if not keep or keep < 0 then return redis.error_reply('HIRELOCK bad number of permits') end
 
-local noted = tonumber(redis.call('HGET', notes, id) or '')
 forget(7)
-if noted and noted <= keep then return {1, '', -1} end
-note(noted and keep or 0)
-if not noted then return {0} end
+if note(0) then return {0} end
+local noted = redis.call('GET', NOTE)
+if (tonumber(noted) or 0) <= keep then return {1, '', -1} end
+redis.call('SET', NOTE, ARGV[6], 'PX', ARGV[3])
+if redis.call('EXISTS', KEYS[1]) == 0 then return {1, '', -1} end
 
-if redis.call('EXISTS', KEYS[1]) == 1 then
-  local value, refusal = change('INCRBY', noted - keep, noted)
-  if refusal then return refusal end
-  tell(ARGV[4], ARGV[5], value)
+local value = redis.pcall('INCRBY', KEYS[1], noted - keep)
+if type(value) == 'table' then
+  redis.call('SET', NOTE, noted, 'PX', ARGV[3])
+  return value
 end
+tell(ARGV[4], ARGV[5], value)
 return {1, '', -1}
