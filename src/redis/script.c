@@ -42,10 +42,12 @@ bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply)
 {
     switch (id) {
     case HLI_SCRIPT_LOCK_ACQUIRE:
+    case HLI_SCRIPT_FAIR_LOCK_ACQUIRE:
     case HLI_SCRIPT_RW_READ_ACQUIRE:
     case HLI_SCRIPT_RW_WRITE_ACQUIRE:
         return script_is_status(reply, (struct script_shape){.gone = 1, .no = 6, .yes = 2});
     case HLI_SCRIPT_LOCK_RELEASE:
+    case HLI_SCRIPT_FAIR_LOCK_RELEASE:
     case HLI_SCRIPT_RW_READ_RELEASE:
     case HLI_SCRIPT_RW_WRITE_RELEASE:
     case HLI_SCRIPT_SEMAPHORE_UNDO:

@@ -103,6 +103,9 @@ static const struct script_says {
     const char *shapes;
 } says[] = {
     /* clang-format off */
+    {HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "a e l"},
+    {HLI_SCRIPT_FAIR_LOCK_FORCE_RELEASE, "b c"},
+    {HLI_SCRIPT_FAIR_LOCK_RELEASE, "b h"},
     {HLI_SCRIPT_LATCH_COUNT, "e l"},
     {HLI_SCRIPT_LATCH_COUNT_DOWN, "b c"},
     {HLI_SCRIPT_LATCH_DELETE, "b c"},

@@ -1,0 +1,356 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* The fair lock's scripts, called raw: the queue, as Redisson's clients keep it too. */
+
+#include "script_fair.h"
+
+#define FairTest(name) Test(script_fair, name, .init = raw_start, .fini = raw_stop)
+
+FairTest(a_free_lock_is_taken_as_any_other)
+{
+    check_str(fair_ask("A:1"), RAW_TAKEN);
+    check_str(redis_str(server, "HGETALL n"), "A:1 1");
+    check(redis_int(server, "PTTL n") > 20000);
+    check_int(redis_int(server, "DBSIZE"), 1);
+    check_str(fair_acquire("A:1 90000 3 300000"), RAW_HAD);
+    check_str(fair_acquire("A:1 1000 2 300000"), RAW_HAD); /* late: takes nothing away */
+    check_int(redis_int(server, "HGET n A:1"), 3);
+    check(redis_int(server, "PTTL n") > 60000);
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    fair_check_nothing_left();
+    check_str(fair_release("A:1"), "0");
+}
+
+FairTest(who_waits_stands_in_the_keys_of_redisson_in_the_order_of_arrival)
+{
+    fair_queue_of("B:1 C:1 B:2");
+    fair_check_queue("B:1 C:1 B:2");
+    fair_check_left("B:1", INT64_C(2) * FAIR_STAND_MS);
+    check_int(redis_int(server, "TTL " FAIR_QUEUE), -1); /* as Redisson leaves them */
+    check_int(redis_int(server, "TTL " FAIR_ENDS), -1);
+    check(redis_int(server, "PTTL " FAIR_SIGNS) > FAIR_STAND_MS);
+}
+
+FairTest(a_release_tells_the_head_alone_and_only_the_head_gets_in)
+{
+    redisContext *b = ear_open(FAIR_CHANNEL("B:1")), *c = ear_open(FAIR_CHANNEL("C:1"));
+    fair_queue_of("B:1 C:1");
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    ear_check(b, FAIR_CHANNEL("B:1"), "0");
+    check(strncmp(fair_ask("C:1"), "0 -1 ", 5) == 0);
+    check(strncmp(fair_ask("D:1"), "0 -1 ", 5) == 0); /* behind */
+    fault_check_has(fair_try("E:1"), " B:1 0");       /* whose turn it is */
+    check_str(fair_ask("B:1"), RAW_TAKEN);
+    fair_check_queue("C:1 D:1");
+    check_str(fair_ask("B:1"), RAW_HAD);
+    ear_check_end(c, FAIR_CHANNEL("C:1"));
+    check_str(fair_release("B:1"), FAIR_SEEN);
+    ear_check(c, FAIR_CHANNEL("C:1"), "0");
+    check_str(fair_ask("C:1"), RAW_TAKEN);
+    check_str(fair_release("C:1"), FAIR_SEEN);
+    check_str(fair_ask("D:1"), RAW_TAKEN);
+    check_str(fair_release("D:1"), FAIR_SEEN);
+    fair_check_nothing_left();
+    redisFree(b);
+    redisFree(c);
+}
+
+FairTest(who_asks_again_keeps_its_place)
+{
+    fair_queue_of("B:1 C:1 D:1");
+    for (int i = 0; i < 3; i++) {
+        fair_ask("D:1");
+        fair_ask("B:1");
+        fair_ask("C:1");
+    }
+    fair_check_queue("B:1 C:1 D:1");
+}
+
+FairTest(who_was_dropped_queues_again_at_the_tail)
+{
+    fair_queue_of("B:1 C:1");
+    redis_do(server, "LPOP " FAIR_QUEUE);
+    redis_do(server, "ZREM " FAIR_ENDS " B:1"); /* as Redisson drops the stale */
+    fair_ask("B:1");
+    fair_check_queue("C:1 B:1");
+}
+
+FairTest(the_head_is_told_the_lease_and_the_others_that_they_need_not_know)
+{
+    long long pttl = 0;
+    fair_queue_of("B:1 C:1");
+    check_int(sscanf(fair_ask("B:1"), "0 %lld", &pttl), 1);
+    check(pttl > 20000 && pttl <= 30000);
+    check(strncmp(fair_ask("C:1"), "0 -1 ", 5) == 0);
+    fault_check_has(fair_ask("C:1"), " A:1 1");
+    check_int(sscanf(fair_try("D:1"), "0 %lld", &pttl), 1);
+    check(pttl > 20000 && pttl <= 30000);
+    redis_do(server, "PERSIST n");
+    check(strncmp(fair_ask("B:1"), "0 -1 ", 5) == 0);
+}
+
+FairTest(a_busy_answer_tells_the_servers_time)
+{
+    long long seconds = 0, us = 0;
+    fair_queue_of("");
+    int64_t before = fair_now();
+    check_int(sscanf(fair_ask("B:1"), "0 %*d %lld %lld A:1 1", &seconds, &us), 2);
+    check(seconds * 1000 + us / 1000 >= before && seconds * 1000 + us / 1000 <= fair_now());
+    check(us < 1000000);
+}
+
+FairTest(a_try_and_a_nested_acquire_do_not_queue)
+{
+    fair_queue_of("");
+    check(strncmp(fair_try("B:1"), "0 ", 2) == 0);
+    check_str(fair_acquire("B:1 5000 2 300000"), "-1");
+    check_int(redis_int(server, "DBSIZE"), 1);
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    check_str(fair_acquire("B:1 5000 2 300000"), "-1");
+    check_str(fair_try("B:1"), RAW_TAKEN);
+}
+
+FairTest(a_lease_that_ran_out_lets_the_head_in)
+{
+    redisContext *b = ear_open(FAIR_CHANNEL("B:1"));
+    fair_queue_of("B:1 C:1");
+    redis_do(server, "DEL n");
+    check(strncmp(fair_ask("C:1"), "0 -1 ", 5) == 0);
+    check_str(fair_ask("B:1"), RAW_TAKEN);
+    redisFree(b);
+}
+
+FairTest(a_wait_that_is_over_leaves_the_queue_and_the_others_in_their_order)
+{
+    fair_queue_of("B:1 C:1 D:1");
+    check_str(fair_release("C:1"), "0");
+    fair_check_queue("B:1 D:1");
+    check_int(redis_int(server, "HEXISTS " FAIR_SIGNS " C:1"), 0);
+    check_str(fair_release("C:1"), "0");
+    check_str(fair_run(HLI_SCRIPT_FAIR_LOCK_RELEASE, "B:1 1 5000 0"), "0"); /* a nested one stays */
+    fair_check_queue("B:1 D:1");
+    check_str(fair_release("D:1"), "0");
+    check_str(fair_release("B:1"), "0");
+    check_int(redis_int(server, "DBSIZE"), 1);
+    check_holder("A:1 1");
+}
+
+FairTest(a_head_that_leaves_a_free_lock_tells_the_next)
+{
+    redisContext *c = ear_open(FAIR_CHANNEL("C:1")), *d = ear_open(FAIR_CHANNEL("D:1"));
+    fair_queue_of("B:1 C:1 D:1");
+    check_str(fair_release("D:1"), "0"); /* no head */
+    redis_do(server, "DEL n");
+    check_str(fair_release("B:1"), "0");
+    ear_check(c, FAIR_CHANNEL("C:1"), "0");
+    check_str(fair_ask("C:1"), RAW_TAKEN);
+    ear_check_end(c, FAIR_CHANNEL("C:1"));
+    ear_check_end(d, FAIR_CHANNEL("D:1"));
+    redisFree(c);
+    redisFree(d);
+}
+
+FairTest(a_head_that_leaves_a_held_lock_tells_nobody)
+{
+    redisContext *c = ear_open(FAIR_CHANNEL("C:1"));
+    fair_queue_of("B:1 C:1");
+    check_str(fair_release("B:1"), "0");
+    ear_check_end(c, FAIR_CHANNEL("C:1"));
+    redisFree(c);
+}
+
+FairTest(a_partial_release_and_a_key_that_rests_are_told_to_nobody)
+{
+    redisContext *b = ear_open(FAIR_CHANNEL("B:1"));
+    fair_queue_of("B:1");
+    check_str(fair_acquire("A:1 5000 3 300000"), RAW_HAD);
+    check_str(fair_run(HLI_SCRIPT_FAIR_LOCK_RELEASE, "A:1 1 90000 0"), FAIR_SEEN);
+    check_holder("A:1 1");
+    check(redis_int(server, "PTTL n") > 60000);
+    check_str(fair_run(HLI_SCRIPT_FAIR_LOCK_RELEASE, "A:1 0 0 900"), FAIR_SEEN);
+    check_holder("A:1 0");
+    check(redis_int(server, "PTTL n") <= 900);
+    check_str(fair_run(HLI_SCRIPT_FAIR_LOCK_RELEASE, "A:1 0 0 800"), FAIR_SEEN);
+    check(strncmp(fair_ask("B:1"), "0 -1", 4) != 0); /* until then */
+    ear_check_end(b, FAIR_CHANNEL("B:1"));
+    redisFree(b);
+}
+
+FairTest(a_forced_release_tells_the_head)
+{
+    redisContext *b = ear_open(FAIR_CHANNEL("B:1"));
+    check_str(fair_force(), "0");
+    fair_queue_of("B:1 C:1");
+    check_str(fair_force(), "1");
+    ear_check(b, FAIR_CHANNEL("B:1"), "0");
+    check_str(fair_force(), "0");
+    fair_check_queue("B:1 C:1");
+    check_str(fair_ask("B:1"), RAW_TAKEN);
+    ear_check_end(b, FAIR_CHANNEL("B:1"));
+    redisFree(b);
+}
+
+FairTest(bad_arguments_leave_nothing_behind)
+{
+    static const char *const bad[] = {"u:1 -1 1 0",   "u:1 0 1 0",     "u:1 1e3 1 0",
+                                      "u:1 1.5 1 0",  "u:1 x 1 0",     "u:1 100000000001 1 0",
+                                      "u:1 1000 0 0", "u:1 1000 -1 0", "u:1 1000 x 0",
+                                      "u:1 1000 1 x", "u:1 1000 1"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        const char *said = fair_acquire(bad[i]);
+        check_msg(strncmp(said, "HIRELOCK", 8) == 0, "\"%s\" is answered %s", bad[i], said);
+        fair_check_nothing_left();
+    }
+}
+
+FairTest(a_name_with_a_brace_has_its_keys_in_its_slot)
+{
+    check_str(fault_script(server, HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "{t}n",
+                           "PUBLISH NUMSUB 5000 1000 A:1 5000 1 300000"),
+              RAW_TAKEN);
+    fault_script(server, HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "{t}n",
+                 "PUBLISH NUMSUB 5000 1000 B:1 5000 1 300000");
+    check_int(redis_int(server, "LLEN redisson_lock_queue:{t}n"), 1);
+    check_int(redis_int(server, "ZCARD redisson_lock_timeout:{t}n"), 1);
+    check_int(redis_int(server, "HLEN hirelock_fair:{t}n"), 1);
+}
+
+/* The ends: when Redisson's clients pass a head over. */
+
+FairTest(a_head_of_ours_has_a_short_end_that_it_moves_on_while_it_asks)
+{
+    fair_queue_of("B:1 C:1");
+    redis_do(server, "ZADD " FAIR_ENDS " %lld B:1", (long long)(fair_now() + FAIR_STAND_MS / 2));
+    int64_t distance = fair_left("C:1") - fair_left("B:1");
+    fair_ask("B:1");
+    fair_check_left("B:1", INT64_C(2) * FAIR_STAND_MS);
+    check(fair_left("C:1") - fair_left("B:1") >= distance - slow_ms(100)); /* it moved too */
+    redis_do(server, "ZADD " FAIR_ENDS " %lld B:1", (long long)(fair_now() + 600000));
+    redis_do(server, "ZADD " FAIR_ENDS " %lld C:1", (long long)(fair_now() + 900000));
+    fair_ask("B:1");
+    fair_check_left("B:1", INT64_C(2) * FAIR_STAND_MS);
+    fair_check_left("C:1", INT64_C(2) * FAIR_STAND_MS + 300000);
+}
+
+FairTest(behind_one_of_redissons_our_end_is_far_and_behind_one_of_ours_it_is_next)
+{
+    fair_queue_of("");
+    fair_java_queues("J:1", 330000);
+    fair_ask("B:1");
+    fair_ask("C:1");
+    fair_check_left("B:1", 330000 + FAIR_WAIT_MS);
+    check_int(redis_int(server, "ZSCORE " FAIR_ENDS " C:1"),
+              redis_int(server, "ZSCORE " FAIR_ENDS " B:1") + 1);
+}
+
+FairTest(who_takes_the_lock_leaves_to_those_behind_what_they_wait_for_themselves)
+{
+    fair_queue_of("B:1");
+    fair_java_queues("J:1", INT64_C(2) * FAIR_STAND_MS + 300000); /* behind B, by its own wait */
+    fair_java_queues("J:2", INT64_C(2) * FAIR_STAND_MS + 600000);
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    check_str(fair_ask("B:1"), RAW_TAKEN); /* for 30 s */
+    fair_check_left("J:1", 330000);
+    fair_check_left("J:2", 630000);
+}
+
+FairTest(who_leaves_takes_its_wait_from_those_behind_alone)
+{
+    fair_queue_of("");
+    fair_java_queues("J:1", 330000);
+    fair_ask("B:1");
+    fair_java_queues("J:2", 330000 + 2 * FAIR_WAIT_MS);
+    fair_release("B:1");
+    fair_check_left("J:1", 330000);
+    fair_check_left("J:2", 330000 + FAIR_WAIT_MS);
+    fair_check_queue("J:1 J:2");
+}
+
+FairTest(a_thousand_who_wait_behind_are_all_moved)
+{
+    char field[16];
+    fair_queue_of("B:1");
+    for (int i = 1; i <= 1100; i++) {
+        snprintf(field, sizeof field, "J:%d", i);
+        fair_java_queues(field, 700000);
+    }
+    fair_release("B:1"); /* had 10 s; the holder has 30 */
+    fair_check_left("J:1", 720000);
+    fair_check_left("J:500", 720000);
+    fair_check_left("J:501", 720000);
+    fair_check_left("J:1100", 720000);
+    fair_check_queue(redis_str(server, "LRANGE " FAIR_QUEUE " 0 -1"));
+}
+
+/* Memory is full: what needs more of it is refused, and nothing else. */
+FairTest(a_full_server_lets_go_and_lets_leave)
+{
+    redisContext *b = ear_open(FAIR_CHANNEL("B:1"));
+    fair_queue_of("B:1 C:1");
+    redis_do(server, "CONFIG SET maxmemory 1");
+    fault_check_has(fair_ask("D:1"), "OOM");
+    check(strncmp(fair_ask("C:1"), "0 ", 2) == 0); /* it still waits */
+    fair_check_queue("B:1 C:1");
+    check_str(fair_release("C:1"), "0");
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    ear_check(b, FAIR_CHANNEL("B:1"), "0");
+    fault_check_has(fair_ask("B:1"), "OOM");
+    fair_check_queue("B:1");
+    redis_do(server, "CONFIG SET maxmemory 0");
+    check_str(fair_ask("B:1"), RAW_TAKEN);
+    redis_do(server, "CONFIG SET maxmemory 1");
+    check_str(fair_release("B:1"), FAIR_SEEN);
+    fair_check_nothing_left();
+    redisFree(b);
+}
+
+FairTest(what_is_no_queue_is_an_error_and_stays_as_it_is)
+{
+    redis_do(server, "SET " FAIR_QUEUE " stranger");
+    fault_check_has(fair_ask("A:1"), "WRONGTYPE");
+    check_int(redis_int(server, "EXISTS n"), 0);
+    redis_do(server, "HSET n A:1 1");
+    check_str(fair_release("A:1"), FAIR_SEEN); /* and is no reason to hold it */
+    check_int(redis_int(server, "EXISTS n"), 0);
+    check_str(fair_release("A:1"), "0");
+    check_str(redis_str(server, "GET " FAIR_QUEUE), "stranger");
+    redis_do(server, "DEL " FAIR_QUEUE);
+    redis_do(server, "SET n stranger");
+    fault_check_has(fair_ask("A:1"), "WRONGTYPE");
+    fault_check_has(fair_release("A:1"), "WRONGTYPE");
+    check_str(redis_str(server, "GET n"), "stranger");
+}
+
+FairTest(signs_that_are_none_are_done_without)
+{
+    fair_queue_of("B:1");
+    redis_do(server, "DEL " FAIR_SIGNS);
+    redis_do(server, "SET " FAIR_SIGNS " stranger");
+    check(strncmp(fair_ask("B:1"), "0 ", 2) == 0);
+    check(strncmp(fair_ask("C:1"), "0 ", 2) == 0);
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    check(strncmp(fair_ask("C:1"), "0 ", 2) == 0);
+    check_str(fair_ask("B:1"), RAW_TAKEN);
+    fair_check_queue("C:1");
+}
+
+FairTest(a_release_that_may_not_publish_is_one)
+{
+    fair_queue_of("B:1");
+    redis_do(server, "ACL SETUSER hltest -publish");
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    check_str(fair_ask("B:1"), RAW_TAKEN);
+}
+
+FairTest(who_may_not_queue_leaves_nothing_behind)
+{
+    fair_queue_of("");
+    redis_do(server, "ACL SETUSER hltest -rpush");
+    fault_check_has(fair_ask("B:1"), "can't run this command");
+    check_int(redis_int(server, "DBSIZE"), 1);
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    redis_do(server, "ACL SETUSER hltest +rpush -pexpire");
+    fault_check_has(fair_ask("B:1"), "can't run this command");
+    fair_check_nothing_left();
+}

@@ -1,0 +1,241 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* The fair lock's scripts, called raw: who is taken for dead, and who is not. */
+
+#include "script_fair.h"
+
+#define DeadTest(name) Test(script_fair_dead, name, .init = raw_start, .fini = raw_stop)
+
+#define HEARS(field) ear_open(FAIR_CHANNEL(field))
+
+DeadTest(a_head_to_which_nobody_listens_is_passed_over_by_the_release)
+{
+    redisContext *c = HEARS("C:1");
+    fair_queue_of("B:1 C:1");
+    fair_asked("B:1", FAIR_GRACE_MS + 1);
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    ear_check(c, FAIR_CHANNEL("C:1"), "0");
+    fair_check_queue("C:1");
+    check_str(fair_ask("C:1"), RAW_TAKEN);
+    redisFree(c);
+}
+
+DeadTest(the_dead_of_a_row_go_together)
+{
+    redisContext *d = HEARS("D:1");
+    fair_queue_of("B:1 B:2 C:1 D:1 E:1");
+    fair_asked("B:1", FAIR_GRACE_MS + 1);
+    fair_asked("B:2", FAIR_GRACE_MS + 1);
+    fair_asked("C:1", FAIR_GRACE_MS + 1);
+    fair_asked("E:1", FAIR_GRACE_MS + 1);
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    ear_check(d, FAIR_CHANNEL("D:1"), "0");
+    fair_check_queue("D:1");
+    redisFree(d);
+}
+
+DeadTest(who_has_just_asked_is_spared_and_the_next_is_told_how_long)
+{
+    long long spared = 0;
+    redisContext *c = HEARS("C:1");
+    fair_queue_of("B:1 C:1 D:1");
+    check_str(fair_release("A:1"), FAIR_SEEN); /* it may not have subscribed yet */
+    fair_check_queue("B:1 C:1 D:1");
+    check_int(sscanf(fair_ask("C:1"), "0 %lld", &spared), 1);
+    check(spared > 0 && spared <= FAIR_GRACE_MS);
+    check(strncmp(fair_ask("D:1"), "0 -1 ", 5) == 0); /* for C lives */
+    fair_asked("B:1", FAIR_GRACE_MS + 1);
+    check_str(fair_ask("C:1"), RAW_TAKEN);
+    fair_check_queue("D:1");
+    redisFree(c);
+}
+
+DeadTest(who_comes_anew_drops_the_dead_and_takes_a_free_lock)
+{
+    fair_queue_of("B:1 C:1");
+    redis_do(server, "DEL n");
+    fair_asked("B:1", FAIR_GRACE_MS + 1);
+    fair_asked("C:1", FAIR_GRACE_MS + 1);
+    check_str(fair_try("D:1"), RAW_TAKEN);
+    check_int(redis_int(server, "DBSIZE"), 1);
+}
+
+DeadTest(a_try_between_two_dead_tells_the_living_head)
+{
+    redisContext *c = HEARS("C:1");
+    fair_queue_of("B:1 C:1 D:1");
+    redis_do(server, "DEL n");
+    fair_asked("B:1", FAIR_GRACE_MS + 1);
+    fault_check_has(fair_try("E:1"), " C:1 0");
+    ear_check(c, FAIR_CHANNEL("C:1"), "0");
+    redisFree(c);
+}
+
+DeadTest(who_listens_but_does_not_ask_is_passed_over_after_its_own_time)
+{
+    redisContext *b = HEARS("B:1"), *c = HEARS("C:1");
+    fair_queue_of("B:1 C:1");
+    fair_asked("B:1", FAIR_GRACE_MS + 1);
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    check(strncmp(fair_ask("C:1"), "0 -1 ", 5) == 0);
+    fair_asked("B:1", FAIR_STAND_MS + 1);
+    check_str(fair_ask("C:1"), RAW_TAKEN);
+    redisFree(b);
+    redisFree(c);
+}
+
+DeadTest(a_place_stands_as_long_as_its_owner_said)
+{
+    redisContext *b = HEARS("B:1");
+    fair_queue_of("B:1 C:1");
+    redis_do(server, "HSET " FAIR_SIGNS " B:1 %lld:60000", (long long)(fair_now() - 30000));
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    check(strncmp(fair_ask("C:1"), "0 ", 2) == 0);
+    fair_check_queue("B:1 C:1");
+    redisFree(b);
+}
+
+DeadTest(while_it_is_held_the_dead_are_dropped_by_whoever_asks_again)
+{
+    fair_queue_of("B:1 C:1 D:1");
+    fair_asked("B:1", FAIR_GRACE_MS + 1);
+    fair_asked("D:1", FAIR_GRACE_MS + 1);
+    long long pttl = 0;
+    check_int(sscanf(fair_ask("C:1"), "0 %lld", &pttl), 1);
+    check(pttl > 20000); /* it is the head now */
+    fair_check_queue("C:1");
+    check_holder("A:1 1");
+}
+
+/* Two looks in a row of whoever asks again: the second has nothing to say yet. */
+DeadTest(a_held_locks_queue_is_not_looked_through_by_each_who_asks)
+{
+    fair_queue_of("B:1 C:1");
+    fair_ask("C:1");
+    fair_asked("B:1", FAIR_GRACE_MS + 1);
+    fair_ask("C:1");
+    fair_check_queue("B:1 C:1");
+    fair_look_is_due();
+    fair_ask("C:1");
+    fair_check_queue("C:1");
+}
+
+DeadTest(the_sixteenth_is_looked_at_and_the_others_next_time)
+{
+    char field[16];
+    fair_queue_of("");
+    for (int i = 1; i <= 20; i++) {
+        snprintf(field, sizeof field, "B:%d", i);
+        fair_ask(field);
+        fair_asked(field, FAIR_GRACE_MS + 1);
+    }
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    fair_check_queue("B:17 B:18 B:19 B:20");
+    check_str(fair_ask("C:1"), RAW_TAKEN);
+    check_int(redis_int(server, "DBSIZE"), 1);
+}
+
+/* Redisson's waiters: played as their scripts leave the keys. */
+
+DeadTest(a_waiter_of_redissons_is_told_and_is_never_passed_over_while_it_listens)
+{
+    redisContext *java = HEARS("J:1");
+    fair_queue_of("");
+    fair_java_queues("J:1", 330000);
+    fair_ask("B:1");
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    ear_check(java, FAIR_CHANNEL("J:1"), "0");
+    check(strncmp(fair_ask("B:1"), "0 -1 ", 5) == 0);
+    ear_check(java, FAIR_CHANNEL("J:1"), "0"); /* once more, should it have been lost */
+    fair_check_queue("J:1 B:1");
+    check_int(redis_int(server, "HEXISTS " FAIR_SIGNS " J:1"), 0);
+    redisFree(java);
+}
+
+DeadTest(a_waiter_of_redissons_that_does_not_listen_yet_is_suspected_first)
+{
+    long long spared = 0;
+    fair_queue_of("");
+    fair_java_queues("J:1", 330000);
+    fair_ask("B:1");
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    fair_check_queue("J:1 B:1");
+    check_int(redis_int(server, "HEXISTS " FAIR_SIGNS " J:1"), 1);
+    check_int(sscanf(fair_ask("B:1"), "0 %lld", &spared), 1);
+    check(spared > 0 && spared <= FAIR_GRACE_MS);
+    redisContext *java = HEARS("J:1");
+    check(strncmp(fair_ask("B:1"), "0 -1 ", 5) == 0);
+    ear_check(java, FAIR_CHANNEL("J:1"), "0");
+    check_int(redis_int(server, "HEXISTS " FAIR_SIGNS " J:1"), 0); /* it is cleared */
+    redisFree(java);
+}
+
+DeadTest(a_waiter_of_redissons_that_vanished_is_passed_over)
+{
+    fair_queue_of("");
+    fair_java_queues("J:1", 330000);
+    fair_java_queues("J:2", 630000);
+    fair_ask("B:1");
+    check_str(fair_release("A:1"), FAIR_SEEN); /* suspects both at once */
+    fair_suspected("J:1", FAIR_GRACE_MS + 1);
+    fair_suspected("J:2", FAIR_GRACE_MS + 1);
+    check_str(fair_ask("B:1"), RAW_TAKEN);
+    check_str(fair_release("B:1"), FAIR_SEEN);
+    fair_check_nothing_left();
+}
+
+/* Its process stands still, so it does not come; Redisson's own rule. */
+DeadTest(a_waiter_of_redissons_whose_end_has_come_does_not_keep_a_free_lock)
+{
+    redisContext *java = HEARS("J:1");
+    fair_queue_of("");
+    fair_java_queues("J:1", -1);
+    fair_ask("B:1");
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    check_str(fair_ask("B:1"), RAW_TAKEN);
+    redisFree(java);
+}
+
+/* Redisson itself would drop it, after a wait of five minutes. */
+DeadTest(the_end_of_a_living_head_is_moved_on_while_the_lock_is_held)
+{
+    redisContext *java = HEARS("J:1");
+    fair_queue_of("");
+    fair_java_queues("J:1", FAIR_STAND_MS / 2);
+    fair_ask("B:1");
+    fair_ask("B:1");
+    fair_check_left("J:1", INT64_C(2) * FAIR_STAND_MS);
+    fair_check_left("B:1", INT64_C(2) * FAIR_STAND_MS + FAIR_WAIT_MS);
+    redisFree(java);
+}
+
+/* By the ends, as Redisson does; and of ours only who does not ask. */
+DeadTest(who_may_not_count_listeners_goes_by_the_ends)
+{
+    fair_queue_of("B:1 C:1");
+    fair_java_queues("J:1", 400000);
+    redis_do(server, "ACL SETUSER hltest -pubsub|numsub");
+    fair_asked("B:1", FAIR_GRACE_MS + 1);
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    check(strncmp(fair_ask("C:1"), "0 ", 2) == 0);
+    fair_check_queue("B:1 C:1 J:1");
+    fair_asked("B:1", FAIR_STAND_MS + 1);
+    check_str(fair_ask("C:1"), RAW_TAKEN);
+    fair_ask("D:1");
+    check_str(fair_release("C:1"), FAIR_SEEN);
+    check(strncmp(fair_ask("D:1"), "0 ", 2) == 0);
+    redis_do(server, "ZADD " FAIR_ENDS " 1 J:1");
+    check_str(fair_ask("D:1"), RAW_TAKEN);
+}
+
+DeadTest(a_member_without_an_end_is_dropped_as_any_other)
+{
+    fair_queue_of("");
+    redis_do(server, "RPUSH " FAIR_QUEUE " J:1");
+    fair_ask("B:1");
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    fair_suspected("J:1", FAIR_GRACE_MS + 1);
+    check_str(fair_ask("B:1"), RAW_TAKEN);
+    check_int(redis_int(server, "DBSIZE"), 1);
+}
