@@ -25,6 +25,7 @@ void scenario_holds(struct bench *bench);    /* 100,000 locks held and renewed *
 void scenario_killed(struct bench *bench);   /* holders that die */
 void scenario_unheard(struct bench *bench);  /* messages that are lost */
 void scenario_handover(struct bench *bench); /* processes that take turns */
+void scenario_readers(struct bench *bench);  /* a reader leaves others behind */
 void scenario_bytes(struct bench *bench);    /* memory of a handle, a hold, a waiter */
 
 /* Calls that the scenarios share; what fails ends the program. */
