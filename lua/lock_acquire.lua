@@ -3,11 +3,13 @@
 -- Take the lock, take it deeper, or make its lease longer; or stand in the queue for it.
 --
 -- KEYS name
--- ARGV field lease_ms want queue queue_ms mailbox
+-- ARGV field lease_ms want queue queue_ms mailbox [token_key tokens]
 --      want      the hold count wanted, absolute: a repeated command changes nothing
 --      queue_ms  how long the queue stands without being asked for; 0: do not queue
 --      mailbox   what a client's id follows in the name of its own channel
--- reply {1, fresh}                           held by this field, with at least this count and this lease; fresh is 1 when it was free
+--      tokens    how many fencing tokens are wanted: one for each hold that may follow without a request
+-- reply {1, fresh[, token]}                  held by this field, with at least this count and this lease; fresh is 1 when it was free;
+--                                            token: the last one of those wanted, as text, for a number loses digits above 2^53
 --       {-1}                                 want > 1, but the outer hold is gone
 --       {0, pttl_ms, s, us, holder, count}   held by another field, at this time of the server
 --
@@ -22,18 +24,25 @@ if not lease or lease < 1 or lease > 1e11 or not want or want < 1 then
   return redis.error_reply('HIRELOCK bad lease time or hold count')
 end
 
+local function token()
+  if not ARGV[7] then return nil end
+  redis.call('INCRBY', ARGV[7], ARGV[8])
+  return redis.call('GET', ARGV[7])
+end
+
 local holder = redis.call('HGETALL', KEYS[1])
 for i = 1, #holder, 2 do
   if holder[i] == ARGV[1] then
     if redis.call('PTTL', KEYS[1]) < lease then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
     local more = want - (tonumber(holder[i + 1]) or 0)
     if more > 0 then redis.call('HINCRBY', KEYS[1], ARGV[1], more) end
-    return {1, 0}
+    return {1, 0, token()}
   end
 end
 
 if want > 1 then return {-1} end
 if not holder[1] then
+  local mine = token()
   redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
   local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
   if expiry ~= 1 then
@@ -41,7 +50,7 @@ if not holder[1] then
     return expiry
   end
   redis.pcall('DEL', ARGV[4])
-  return {1, 1}
+  return {1, 1, mine}
 end
 
 local call = redis.pcall

@@ -4,13 +4,14 @@
 -- may stand in the queue, or have got the lock meanwhile.
 --
 -- KEYS name
--- ARGV field want lease_ms rest_ms channel publish queue mailbox claim_ms own_channel courtesy numsub
+-- ARGV field want lease_ms rest_ms channel publish queue mailbox claim_ms own_channel courtesy numsub [token_key]
 --      want         the hold count that is left, absolute; 0 ends the hold
 --      lease_ms     of want > 0: the lease goes on for at least so long
 --      rest_ms      of want = 0: 0 deletes the key; else it rests for so long, with count 0 and nobody inside
---      channel      Redisson's, which all who wait listen to; own_channel is listened to by us alone
+--      channel      Redisson's, which all who wait listen to, or '' to tell nobody; own_channel is listened to by us alone
 --      claim_ms     how long the next one has to take up what was written for it
 --      courtesy     1: look whether somebody of Redisson's waits; then it is his turn
+--      token_key    of a fenced lock: the next one is told his fencing token with the grant
 -- reply {0}                    this field holds nothing, and queues no more
 --       {1, next, strangers}   done, now or by an earlier copy that left the key resting; next: the field that has it now, or '';
 --                              strangers: how many of Redisson's listen; -1 when it was not looked at
@@ -69,15 +70,19 @@ elseif has_queue and not time.err then
       redis.call('DEL', KEYS[1])
       redis.call('HSET', KEYS[1], field, '1')
       redis.call('PEXPIRE', KEYS[1], ARGV[9])
-      call(ARGV[6], ARGV[8] .. client,
-        table.concat({'g', field, time[1], time[2], ARGV[9], waiting, KEYS[1]}, ' '))
+      local words = {'g', field, time[1], time[2], ARGV[9], waiting, KEYS[1]}
+      if ARGV[13] and type(call('INCR', ARGV[13])) == 'number' then
+        words[1] = 'f'
+        table.insert(words, 7, call('GET', ARGV[13]))
+      end
+      call(ARGV[6], ARGV[8] .. client, table.concat(words, ' '))
       return {1, field, others}
     end
   end
 end
 
 redis.call('DEL', KEYS[1])
-local heard = call(ARGV[6], ARGV[5], '0')
+local heard = ARGV[5] == '' and 0 or call(ARGV[6], ARGV[5], '0')
 if heard == 0 then others = 0 end
 if others < 0 and ARGV[11] == '1' then look_for_strangers() end
 return {1, '', others}

@@ -7,7 +7,9 @@
 
 #include <hirelock/client.h>
 #include <hirelock/error.h>
+#include <hirelock/fenced_lock.h>
 #include <hirelock/lock.h>
+#include <hirelock/spin_lock.h>
 #include <hirelock/version.h>
 
 #endif

@@ -4,6 +4,9 @@
  * The reentrant lock: at most one owner, among all threads of all processes and Java programs that
  * use the same name on the same Redis, holds it at a time. Wire-compatible with Redisson's RLock.
  *
+ * The other kinds of locks (fair_lock.h, rw_lock.h, fenced_lock.h, spin_lock.h, multi_lock.h) are
+ * hl_locks too, made by calls of their own; all that is declared here works on them.
+ *
  * Guarantees, while the server keeps its data and its clock is steady: at any instant at most one
  * owner has the key, and hl_lock_is_held() never says yes outside that owner's time on the server.
  * A dead holder blocks others for at most its remaining lease and one poll period; a lost wake-up
@@ -59,7 +62,10 @@ enum {
     /* hl_lock_release returns when the request is on its way, without waiting for the answer: one
      * round trip for acquire and release, not two. A release that fails is told by
      * HL_EVENT_RELEASE_FAILED. */
-    HL_LOCK_POSTED_RELEASE = 1
+    HL_LOCK_POSTED_RELEASE = 1,
+    /* An acquire by the owner that holds already is HL_EDEADLK, and changes nothing; without it
+     * acquires nest. */
+    HL_LOCK_NON_REENTRANT = 2
 };
 
 /* What a handle may be asked to do differently; zero is the default. */
@@ -102,11 +108,14 @@ typedef struct hl_acquire_options {
     void *event_arg;
     /* Who holds it, written when the answer is HL_EBUSY or HL_ETIMEDOUT. */
     hl_lock_info *ret_busy;
+    /* Of a fenced lock: the hold's fencing token, written when it is held. A nested acquire writes
+     * that of the hold. */
+    uint64_t *ret_token;
 } hl_acquire_options;
 
 /* clang-format off */
 #define HL_ACQUIRE_OPTIONS_INIT                                                                    \
-    { sizeof(hl_acquire_options), 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL }
+    { sizeof(hl_acquire_options), 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL }
 /* clang-format on */
 
 /*
@@ -185,10 +194,10 @@ HL_API HL_MUST_CHECK int hl_lock_acquire_for(hl_lock *lock, int64_t wait_ms, hl_
  * Returns: 0: held, and hl_lock_is_held() was true just before the return. HL_EBUSY: held by
  * another (no waiting). HL_ETIMEDOUT: the wait time is over. HL_ECANCELED: options->cancel was
  * fired, or the client was closed meanwhile. HL_ELOST: a nested call on a hold that is lost; it is
- * not held. HL_EINVAL; HL_ENOMEM. HL_ECONN, HL_EPROTO: no usable server for the wait
- * time or for outage_timeout_ms. HL_ESERVER: a refusal, at once when it cannot pass (WRONGTYPE) and
- * after outage_timeout_ms when it may (LOADING, OOM, READONLY). HL_EDENIED: at once. HL_ECLOSED;
- * HL_EFORKED.
+ * not held. HL_EDEADLK: it would wait for its own owner (HL_LOCK_NON_REENTRANT). HL_EINVAL;
+ * HL_ENOMEM. HL_ECONN, HL_EPROTO: no usable server for the wait time or for outage_timeout_ms.
+ * HL_ESERVER: a refusal, at once when it cannot pass (WRONGTYPE) and after outage_timeout_ms when
+ * it may (LOADING, OOM, READONLY). HL_EDENIED: at once. HL_ECLOSED; HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_lock_acquire_with(hl_lock *lock, const hl_acquire_options *options,
                                               hl_error *err);

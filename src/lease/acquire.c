@@ -26,7 +26,8 @@ static const int64_t acquire_max_ms =
 static bool acquire_look(struct hli_wait *wait, hli_ns now);
 static bool acquire_awaits_grant(struct hli_wait *wait);
 
-static int acquire_check(const hl_acquire_options *options, hl_error *err)
+static int acquire_check(const struct hli_acquire_way *way, const hl_acquire_options *options,
+                         hl_error *err)
 {
     if (options->wait_ms < HL_WAIT_FOREVER || options->wait_ms > acquire_max_ms)
         return hli_fail(err, HL_EINVAL, "wait_ms is neither -1 nor from 0 to 10^11");
@@ -38,38 +39,41 @@ static int acquire_check(const hl_acquire_options *options, hl_error *err)
         return hli_fail(err, HL_EINVAL, "max_hold_ms is not from 0 to 10^11");
     if (options->min_hold_ms < 0 || options->min_hold_ms > acquire_max_ms)
         return hli_fail(err, HL_EINVAL, "min_hold_ms is not from 0 to 10^11");
+    if (options->ret_token && !way->is_fenced)
+        return hli_fail(err, HL_EINVAL, "ret_token is for fenced locks");
     if (options->ret_busy && options->ret_busy->size < sizeof(options->ret_busy->size))
         return hli_fail(err, HL_EINVAL, "ret_busy->size is not set");
     return 0;
 }
 
-static void acquire_take_options(struct hli_acquire *acquire, const hl_acquire_options *options,
-                                 int64_t watch_ms)
+static void acquire_take_options(struct hli_acquire *acquire, const hl_acquire_options *options)
 {
     acquire->is_watched = options->lease_ms == 0;
-    acquire->lease_ms = acquire->is_watched ? watch_ms : options->lease_ms;
+    acquire->lease_ms = acquire->is_watched ? acquire->way.watch_ms : options->lease_ms;
     acquire->is_try = options->wait_ms == HL_NO_WAIT;
     acquire->max_hold_ms = options->max_hold_ms;
     acquire->min_hold_ms = options->min_hold_ms;
     acquire->on_event = options->on_event;
     acquire->event_arg = options->event_arg;
     acquire->ret_busy = options->ret_busy;
+    acquire->ret_token = options->ret_token;
 }
 
-int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name, int64_t watch_ms,
-                     const hl_acquire_options *options, hl_error *err)
+int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name,
+                     const struct hli_acquire_way *way, const hl_acquire_options *options,
+                     hl_error *err)
 {
     struct hl_owner *owner = options->owner ? options->owner : hli_owner_of_thread();
-    int rc = acquire_check(options, err);
+    int rc = acquire_check(way, options, err);
 
     if (rc < 0)
         return rc;
-    *acquire = (struct hli_acquire){.name = name, .owner = owner};
+    *acquire = (struct hli_acquire){.name = name, .owner = owner, .way = *way};
     if (!owner || (options->on_event && hli_callbacks_want(&name->client->callbacks) < 0))
         return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
     hli_name_ref(name);
     hli_owner_ref(owner);
-    acquire_take_options(acquire, options, watch_ms);
+    acquire_take_options(acquire, options);
     /* A try waits for no holder; how long it waits for a server is the outage timeout's business.
      */
     hli_wait_init(&acquire->wait, name->client,
@@ -118,6 +122,14 @@ void hli_acquire_fail(struct hli_turn *turn, struct hli_acquire *acquire, int co
     hli_fail(acquire->wait.err, code, "acquire '%s': %s",
              hli_error_escape(shown, sizeof(shown), name->bytes, name->length), text);
     hli_turn_finish(turn, &acquire->wait, code);
+}
+
+void hli_acquire_serve(struct hli_turn *turn, struct hli_acquire *acquire)
+{
+    TAILQ_REMOVE(&turn->name->waiters, acquire, link);
+    acquire->is_waiting = false;
+    hli_uncount(&turn->name->client->counters.waiters_now);
+    hli_turn_finish(turn, &acquire->wait, HL_OK);
 }
 
 /* What a caller of an older version has no room for is left out. */
@@ -244,6 +256,8 @@ static bool acquire_waits_already(const struct hli_name *name, const struct hl_o
 {
     const struct hli_acquire *other;
 
+    if (name->kind->has_no_owner)
+        return false;
     TAILQ_FOREACH (other, &name->waiters, link)
         if (other->owner == owner)
             return true;
@@ -267,6 +281,8 @@ static void acquire_join(struct hli_turn *turn, struct hli_acquire *acquire, boo
         hli_acquire_fail(turn, acquire, HL_ECANCELED, "the client is closed");
     } else if (acquire_waits_already(name, acquire->owner)) {
         hli_acquire_fail(turn, acquire, HL_EINVAL, "its owner waits for it already");
+    } else if (name->kind->is_used_once && atomic_load(&name->is_spent)) {
+        hli_acquire_fail(turn, acquire, HL_EINVAL, "its owner has another call under way");
     } else if (acquire_is_busy_here(turn, acquire)) {
         hli_acquire_fail_busy(turn, acquire, HL_EBUSY);
     } else {
@@ -304,6 +320,10 @@ void hli_acquire_start(struct hli_acquire *acquire)
     struct hli_tenure *outer = hli_name_hold_of(acquire->name, acquire->owner);
     if (hli_wait_is_cancelled(&acquire->wait))
         hli_acquire_fail(&turn, acquire, HL_ECANCELED, "cancelled");
+    else if (outer && acquire->way.is_flat)
+        hli_acquire_fail(&turn, acquire, HL_EDEADLK, "its owner holds it already");
+    else if (outer && acquire->way.is_fenced && outer->hold.token == 0)
+        hli_acquire_fail(&turn, acquire, HL_EINVAL, "the outer hold was taken without a token");
     else if (outer)
         hli_deepen_begin(&turn, outer, acquire);
     else
@@ -340,29 +360,45 @@ static int acquire_wait_on(struct hli_turn *turn, struct hli_acquire *acquire)
     return 1;
 }
 
-int hli_acquire_settle(struct hli_acquire *acquire)
+static void acquire_note_success(const struct hli_acquire *acquire, bool is_nested)
+{
+    struct hli_counters *counters = &acquire->wait.client->counters;
+
+    hli_count(&counters->acquires);
+    if (!is_nested)
+        hli_histogram_add(&counters->wait, hli_now() - acquire->wait.started);
+}
+
+static int acquire_settle_hold(struct hli_acquire *acquire)
 {
     struct hli_tenure *late = acquire->got;
     struct hli_turn turn;
-    int code = acquire->wait.code;
+    int code = HL_OK;
 
-    if (code < 0)
-        return code;
     hli_turn_begin(&turn, acquire->name);
     bool is_nested = acquire->got->hold.is_accepted;
     if (is_nested)
         code = acquire_settle_nested(&turn, acquire);
     else if (!hli_hold_accept(&turn, acquire->got))
         code = acquire_wait_on(&turn, acquire);
+    if (code == HL_OK && acquire->ret_token)
+        *acquire->ret_token = acquire->got->hold.token;
     hli_turn_end(&turn);
     if (code == 1)
         hli_tenure_unref(late);
-    if (code == HL_OK) {
-        hli_count(&acquire->wait.client->counters.acquires);
-        if (!is_nested)
-            hli_histogram_add(&acquire->wait.client->counters.wait,
-                              hli_now() - acquire->wait.started);
-    }
+    if (code == HL_OK)
+        acquire_note_success(acquire, is_nested);
+    return code;
+}
+
+int hli_acquire_settle(struct hli_acquire *acquire)
+{
+    int code = acquire->wait.code;
+
+    if (code == HL_OK && acquire->got)
+        return acquire_settle_hold(acquire);
+    if (code == HL_OK)
+        acquire_note_success(acquire, false);
     return code;
 }
 

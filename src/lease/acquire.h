@@ -10,6 +10,19 @@
 
 #include "lease/turn.h"
 
+/* How a handle acquires. */
+struct hli_acquire_way {
+    int64_t watch_ms;       /* the lease of a hold that the watchdog renews */
+    bool is_flat;           /* a nested call is refused */
+    bool is_fenced;         /* each hold has a fencing token */
+    bool lingers;           /* what is released through it may be kept for the next owner */
+    bool listens;           /* with backoff_ms: to the channel, too */
+    int64_t backoff_ms;     /* looks in after so long, then after twice as long ... */
+    int64_t backoff_max_ms; /* ... up to this; 0: waits for a message in the usual way */
+    uint64_t number;        /* the field's, given by the kind; 0: a new one */
+    uint32_t need;          /* of a kind that counts: so much at once */
+};
+
 struct hli_acquire {
     struct hli_wait wait;
     TAILQ_ENTRY(hli_acquire) link; /* name mutex: in the name's waiters */
@@ -17,22 +30,26 @@ struct hli_acquire {
 
     struct hli_name *name;  /* counted, immutable, as all below */
     struct hl_owner *owner; /* counted */
-    int64_t lease_ms;       /* what Redis is asked for: its own lease time or the watchdog's */
-    bool is_watched;        /* without a lease time of its own */
-    bool is_try;            /* a busy answer is the end */
+    struct hli_acquire_way way;
+    int64_t lease_ms; /* what Redis is asked for: its own lease time or the watchdog's */
+    bool is_watched;  /* without a lease time of its own */
+    bool is_try;      /* a busy answer is the end */
     int64_t max_hold_ms, min_hold_ms;
     hl_event_cb on_event;
     void *event_arg;
     hl_lock_info *ret_busy;
+    uint64_t *ret_token;
 
+    hli_ns backoff_at; /* name mutex, as the next: looks in then */
+    int64_t backoff_ms;
     struct hli_tenure *got; /* name mutex; counted: the hold that was begun for this call and is not
                                accepted yet */
 };
 
-/* Checks the options and prepares the call; nothing is sent. A hold without a lease time of its own
- * is renewed with watch_ms. Errors: HL_EINVAL, HL_ENOMEM. */
-int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name, int64_t watch_ms,
-                     const hl_acquire_options *options, hl_error *err);
+/* Checks the options and prepares the call; nothing is sent. Errors: HL_EINVAL, HL_ENOMEM. */
+int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name,
+                     const struct hli_acquire_way *way, const hl_acquire_options *options,
+                     hl_error *err);
 void hli_acquire_deinit(struct hli_acquire *acquire);
 
 /* Of a call that blocks, before it begins: gives the core away for a moment if the lock was handed
@@ -52,6 +69,10 @@ int hli_acquire_block(struct hli_acquire *acquire);
 /* Ends a call that waits, with what its error text says after "acquire 'name': ". Name mutex. */
 void hli_acquire_fail(struct hli_turn *turn, struct hli_acquire *acquire, int code,
                       const char *text);
+
+/* The first waiter, or another, is served, and nothing is held for it: of kinds without a hold.
+ * Name mutex. */
+void hli_acquire_serve(struct hli_turn *turn, struct hli_acquire *acquire);
 
 /* The same, with the last busy answer as its reason. Name mutex. */
 void hli_acquire_fail_busy(struct hli_turn *turn, struct hli_acquire *acquire, int code);

@@ -8,7 +8,6 @@
 
 #include "base/check.h"
 #include "lease/busy.h"
-#include "lease/command.h"
 #include "lease/contest.h"
 #include "lease/deepen.h"
 #include "lease/grant.h"
@@ -17,7 +16,12 @@
 #include "lease/loss.h"
 #include "lease/release.h"
 
-enum { ASK_RETRY_MS = 100 }; /* after a refusal, doubled up to the poll */
+#include <stdlib.h>
+
+enum {
+    ASK_RETRY_MS = 100, /* after a refusal, doubled up to the poll */
+    ASK_TOKENS = 65537, /* for a tenure that may be passed on so often without a request */
+};
 
 static void ask_done(struct hli_op *op, const struct hli_answer *answer);
 
@@ -45,6 +49,8 @@ static struct hli_acquire *ask_begin_tenure(struct hli_turn *turn)
         return NULL;
     }
     if (head && name->current->state == HLI_TENURE_NEW) {
+        if (head->way.number != 0)
+            name->current->number = head->way.number;
         hli_tenure_move(name->current, HLI_TENURE_ASK);
         hli_contest_forget_problem(name);
     }
@@ -62,23 +68,40 @@ static bool ask_stands_back(struct hli_turn *turn)
     return true;
 }
 
-/* A try does not stand in the queue: it is over with its answer. */
-static bool ask_queues(const struct hli_name *name)
+/* A try does not stand in the queue: it is over with its answer. Nor does who looks in every now
+ * and then. */
+bool hli_ask_queues(const struct hli_name *name)
 {
     const struct hli_acquire *acquire;
 
     TAILQ_FOREACH (acquire, &name->waiters, link)
-        if (!acquire->is_try)
+        if (!acquire->is_try && acquire->way.backoff_ms == 0)
             return true;
     return false;
 }
 
+/* One for each hold that may follow without another request. */
+static uint32_t ask_tokens(const struct hli_name *name)
+{
+    const struct hli_acquire *acquire;
+    bool is_fenced = false, may_be_kept = false;
+    unsigned waiters = 0;
+
+    TAILQ_FOREACH (acquire, &name->waiters, link) {
+        is_fenced = is_fenced || acquire->way.is_fenced;
+        may_be_kept = may_be_kept || acquire->way.lingers || ++waiters > 1;
+    }
+    return !is_fenced ? 0 : may_be_kept ? ASK_TOKENS : 1;
+}
+
 static void ask_take(struct hli_turn *turn, struct hli_tenure *tenure, int64_t lease_ms)
 {
-    const struct hli_taking taking = {
-        .lease_ms = lease_ms, .count = 1, .queues = ask_queues(turn->name)};
+    const struct hli_taking taking = {.lease_ms = lease_ms,
+                                      .count = 1,
+                                      .tokens = ask_tokens(turn->name),
+                                      .queues = hli_ask_queues(turn->name)};
 
-    if (hli_command_acquire(tenure, &tenure->ask, &taking) < 0) {
+    if (turn->name->kind->take(tenure, &tenure->ask, &taking) < 0) {
         hli_turn_timer(turn, hli_after_ms(turn->now, HLI_NO_MEMORY_MS));
         return;
     }
@@ -89,6 +112,7 @@ static void ask_take(struct hli_turn *turn, struct hli_tenure *tenure, int64_t l
         turn->name->asked_at = turn->now;
     tenure->asked_lease_ms = lease_ms;
     tenure->asked_count = 1;
+    tenure->asked_tokens = taking.tokens;
     hli_ask_send(turn, tenure, HLI_ASKING_TAKE);
 }
 
@@ -113,6 +137,8 @@ void hli_ask_abandon(struct hli_turn *turn)
     if (name->contest)
         name->contest->idle_since = turn->now;
     name->asked_at = 0;
+    if (name->kind->is_used_once && name->contest)
+        hli_turn_timer(turn, turn->now); /* its channel has served */
     if (!hli_tenure_is_contending(tenure))
         return;
     if (tenure->asking != HLI_ASKING_NOTHING || tenure->may_stand)
@@ -130,6 +156,26 @@ void hli_ask_fail_all(struct hli_turn *turn, int code, const char *text)
     hli_ask_abandon(turn);
 }
 
+static void ask_note_tokens(struct hli_tenure *tenure, const struct hli_answer *answer)
+{
+    const struct hli_reply *last = hli_reply_text_at(answer->reply, 2);
+
+    if (!last || tenure->asked_tokens == 0)
+        return;
+    tenure->tokens = tenure->asked_tokens;
+    tenure->token = strtoull(last->text, NULL, 10) - tenure->asked_tokens + 1;
+}
+
+/* What the first waiter asks for is more than was asked for when the request was sent: its own
+ * field stands, and is asked for the rest. */
+static bool ask_lacks_something(const struct hli_turn *turn, const struct hli_tenure *tenure)
+{
+    const struct hli_acquire *head = TAILQ_FIRST(&turn->name->waiters);
+
+    return turn->now >= tenure->valid_until || head->lease_ms > tenure->asked_lease_ms ||
+           (head->way.is_fenced && tenure->tokens == 0);
+}
+
 /* We have it, if the answer did not take too long. The lease is the one of who waited first when it
  * was asked for. */
 static void ask_is_ours(struct hli_turn *turn, struct hli_tenure *tenure,
@@ -144,8 +190,9 @@ static void ask_is_ours(struct hli_turn *turn, struct hli_tenure *tenure,
     hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms);
     name->answered_at = turn->now;
     name->asked_at = 0;
-    if (turn->now >= tenure->valid_until || head->lease_ms > tenure->asked_lease_ms) {
-        hli_ask_go(turn); /* its own field stands: the lease will be extended */
+    ask_note_tokens(tenure, answer);
+    if (ask_lacks_something(turn, tenure)) {
+        hli_ask_go(turn);
         return;
     }
     if (head->lease_ms < tenure->asked_lease_ms) {
@@ -155,7 +202,7 @@ static void ask_is_ours(struct hli_turn *turn, struct hli_tenure *tenure,
         return;
     }
     hli_reply_integer_at(answer->reply, 1, &was_free);
-    tenure->word_at = was_free == 1 ? tenure->ask.sent_at : 0;
+    tenure->word_at = was_free == 1 && name->kind->is_handed_on ? tenure->ask.sent_at : 0;
     tenure->renew_at = tenure->ask.sent_at + HLI_MS(tenure->asked_lease_ms) / 3;
     hli_hold_begin(turn, head, tenure->ask.sent_at);
     hli_op_deinit(&tenure->ask);
@@ -180,7 +227,9 @@ static void ask_take_read(struct hli_turn *turn, struct hli_tenure *tenure,
 
     hli_reply_integer_at(answer->reply, 0, &status);
     hli_contest_forget_problem(turn->name);
-    if (status == 1)
+    if (status == 1 && turn->name->kind->taken)
+        turn->name->kind->taken(turn, tenure, answer);
+    else if (status == 1)
         ask_is_ours(turn, tenure, answer);
     else if (status == 0)
         hli_busy_answered(turn, tenure, answer);

@@ -21,4 +21,7 @@ enum { HLI_NO_MEMORY_MS = 10 }; /* how long to pause after a request that could 
 /* Sends the tenure's `ask`, which is formatted; ask.c sorts the answer. Name mutex. */
 void hli_ask_send(struct hli_turn *turn, struct hli_tenure *tenure, enum hli_asking asking);
 
+/* Does somebody wait who is to stand in the queue? Name mutex. */
+bool hli_ask_queues(const struct hli_name *name);
+
 #endif

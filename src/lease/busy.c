@@ -39,19 +39,21 @@ static uint64_t busy_own_number(const struct hli_name *name)
     if (strncmp(owner, name->client->id, HLI_UUID_LENGTH) != 0 || owner[HLI_UUID_LENGTH] != ':')
         return 0;
     uint64_t number = strtoull(owner + HLI_UUID_LENGTH + 1, NULL, 10);
-    snprintf(field, sizeof(field), "%s:%" PRIu64, name->client->id, number);
+    snprintf(field, sizeof(field), "%s:%" PRIu64 "%s", name->client->id, number,
+             name->kind->field_suffix);
     return strcmp(field, owner) == 0 ? number : 0;
 }
 
 /* A field of this client's that no tenure of the name knows was put there by a late command. One
  * that rests is left alone; so is one that we would have written otherwise, for its release would
- * find nothing. */
+ * find nothing; and where each owner has a name of his own, it may be another one's. */
 static void busy_look_for_ghost(struct hli_turn *turn)
 {
     const struct hli_name *name = turn->name;
     uint64_t number = busy_own_number(name);
 
-    if (number != 0 && name->contest->busy.count > 0 && !hli_name_tenure(name, number))
+    if (number != 0 && !name->kind->is_per_owner && name->contest->busy.count > 0 &&
+        !hli_name_tenure(name, number))
         hli_release_ghost(turn, number);
 }
 
@@ -98,14 +100,43 @@ static bool busy_was_misled(struct hli_contest *contest, const struct hli_busy *
     return contest->misled > BUSY_MISLED_MAX;
 }
 
+/* Who looks in every now and then: each time it is busy, after twice as long. Is there anybody
+ * else, or one that wants to be told, too? */
+static bool busy_back_off(struct hli_turn *turn)
+{
+    struct hli_acquire *acquire;
+    bool listens = false;
+
+    TAILQ_FOREACH (acquire, &turn->name->waiters, link) {
+        struct hli_acquire_way *way = &acquire->way;
+        listens = listens || way->backoff_ms == 0 || way->listens;
+        if (way->backoff_ms == 0)
+            continue;
+        if (acquire->backoff_ms == 0)
+            acquire->backoff_ms = way->backoff_ms;
+        if (turn->now >= acquire->backoff_at) {
+            acquire->backoff_at = hli_after_ms(
+                turn->now, acquire->backoff_ms + hli_random_upto(acquire->backoff_ms / 4));
+            acquire->backoff_ms = acquire->backoff_ms * 2 < way->backoff_max_ms
+                                      ? acquire->backoff_ms * 2
+                                      : way->backoff_max_ms;
+        }
+        hli_turn_timer(turn, acquire->backoff_at);
+    }
+    return listens;
+}
+
 static void busy_sleep(struct hli_turn *turn, const struct hli_tenure *tenure,
                        const struct hli_busy *before)
 {
     struct hli_contest *contest = turn->name->contest;
+
+    if (!busy_back_off(turn))
+        return;
     hli_ns sent_at = tenure->ask.sent_at;
     /* Or it was sent for tries only, and does not stand in the queue. */
-    bool may_have_missed =
-        contest->heard_at >= sent_at || contest->confirmed_at > sent_at || !tenure->is_queued;
+    bool may_have_missed = contest->heard_at >= sent_at || contest->confirmed_at > sent_at ||
+                           (!tenure->is_queued && hli_ask_queues(turn->name));
     bool was_misled = busy_was_misled(contest, before);
 
     turn->wants_channel = contest->confirmed_at == 0;

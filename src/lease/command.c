@@ -7,11 +7,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { NUMBER_SIZE = 24 };
-
-static struct hli_bytes command_number(char text[NUMBER_SIZE], int64_t number)
+struct hli_bytes hli_command_number(char text[HLI_NUMBER_SIZE], int64_t number)
 {
-    snprintf(text, NUMBER_SIZE, "%" PRId64, number);
+    snprintf(text, HLI_NUMBER_SIZE, "%" PRId64, number);
     return hli_bytes_of(text);
 }
 
@@ -24,72 +22,91 @@ int64_t hli_command_claim_ms(const hl_client *client)
     return watchdog_ms > 2 * poll_ms ? watchdog_ms : 2 * poll_ms;
 }
 
-static struct hli_bytes command_derived(const struct hli_tenure *tenure, enum hli_name_kind kind,
-                                        char text[HLI_CHANNEL_SIZE])
+struct hli_bytes hli_command_derived(const struct hli_tenure *tenure, const char *prefix,
+                                     char text[HLI_CHANNEL_SIZE])
 {
-    return (struct hli_bytes){text, hli_name_write(tenure->name, kind, text)};
+    return (struct hli_bytes){text, hli_name_write(tenure->name, prefix, text)};
 }
 
-static struct hli_bytes command_key(const struct hli_tenure *tenure)
+struct hli_bytes hli_command_key(const struct hli_tenure *tenure)
 {
     return (struct hli_bytes){tenure->name->bytes, tenure->name->length};
 }
 
-/* The queue is forgotten after ten polls without a new member. */
-int hli_command_acquire(const struct hli_tenure *tenure, struct hli_op *op,
+/* lock_acquire. The queue is forgotten after ten polls without a new member. */
+static int command_take(const struct hli_tenure *tenure, struct hli_op *op,
                         const struct hli_taking *taking)
 {
-    char field[HLI_FIELD_SIZE], queue[HLI_CHANNEL_SIZE];
-    char lease[NUMBER_SIZE], want[NUMBER_SIZE], stands[NUMBER_SIZE];
+    char field[HLI_FIELD_SIZE], queue[HLI_CHANNEL_SIZE], token_key[HLI_CHANNEL_SIZE];
+    char lease[HLI_NUMBER_SIZE], want[HLI_NUMBER_SIZE], stands[HLI_NUMBER_SIZE];
+    char tokens[HLI_NUMBER_SIZE];
     int64_t queue_ms = taking->queues ? 10 * tenure->name->client->settings.poll_ms : 0;
-    const struct hli_bytes key = command_key(tenure);
+    const struct hli_bytes key = hli_command_key(tenure);
     const struct hli_bytes args[] = {hli_bytes_of(hli_tenure_field(tenure, field)),
-                                     command_number(lease, taking->lease_ms),
-                                     command_number(want, taking->count),
-                                     command_derived(tenure, HLI_NAME_QUEUE, queue),
-                                     command_number(stands, queue_ms),
-                                     hli_bytes_of(HLI_MAILBOX)};
+                                     hli_command_number(lease, taking->lease_ms),
+                                     hli_command_number(want, taking->count),
+                                     hli_command_derived(tenure, HLI_NAME_QUEUE, queue),
+                                     hli_command_number(stands, queue_ms),
+                                     hli_bytes_of(HLI_MAILBOX),
+                                     hli_command_derived(tenure, HLI_NAME_TOKEN, token_key),
+                                     hli_command_number(tokens, taking->tokens)};
+    const struct hli_script_words said = {&key, 1, args, taking->tokens > 0 ? 8 : 6};
 
-    return hli_op_script(op, HLI_SCRIPT_LOCK_ACQUIRE, &(struct hli_script_words){&key, 1, args, 6});
+    return hli_op_script(op, HLI_SCRIPT_LOCK_ACQUIRE, &said);
 }
 
-int hli_command_release(const struct hli_tenure *tenure, struct hli_op *op,
-                        const struct hli_leaving *leaving)
+/* lock_release. Who has a token hands one on. */
+static int command_leave(const struct hli_tenure *tenure, struct hli_op *op,
+                         const struct hli_leaving *leaving)
 {
     char redisson[HLI_CHANNEL_SIZE], own[HLI_CHANNEL_SIZE], queue[HLI_CHANNEL_SIZE];
-    char field[HLI_FIELD_SIZE], want[NUMBER_SIZE], lease[NUMBER_SIZE];
-    char rest[NUMBER_SIZE], claim[NUMBER_SIZE];
-    const struct hli_bytes key = command_key(tenure);
+    char field[HLI_FIELD_SIZE], want[HLI_NUMBER_SIZE], lease[HLI_NUMBER_SIZE];
+    char rest[HLI_NUMBER_SIZE], claim[HLI_NUMBER_SIZE], token_key[HLI_CHANNEL_SIZE];
+    bool has_token = tenure->hold.token != 0;
+    const struct hli_bytes key = hli_command_key(tenure);
     const struct hli_bytes args[] = {
         hli_bytes_of(hli_tenure_field(tenure, field)),
-        command_number(want, leaving->count),
-        command_number(lease, leaving->lease_ms),
-        command_number(rest, leaving->rest_ms),
-        command_derived(tenure, HLI_NAME_REDISSON_CHANNEL, redisson),
+        hli_command_number(want, leaving->count),
+        hli_command_number(lease, leaving->lease_ms),
+        hli_command_number(rest, leaving->rest_ms),
+        leaving->is_silent ? hli_bytes_of("")
+                           : hli_command_derived(tenure, HLI_NAME_REDISSON_CHANNEL, redisson),
         hli_bytes_of("PUBLISH"),
-        command_derived(tenure, HLI_NAME_QUEUE, queue),
+        hli_command_derived(tenure, HLI_NAME_QUEUE, queue),
         hli_bytes_of(HLI_MAILBOX),
-        command_number(claim, hli_command_claim_ms(tenure->name->client)),
-        command_derived(tenure, HLI_NAME_OWN_CHANNEL, own),
-        hli_bytes_of(leaving->is_courteous ? "1" : "0"),
+        hli_command_number(claim, hli_command_claim_ms(tenure->name->client)),
+        hli_command_derived(tenure, HLI_NAME_OWN_CHANNEL, own),
+        hli_bytes_of(leaving->is_courteous && !leaving->is_silent ? "1" : "0"),
         hli_bytes_of("NUMSUB"),
+        hli_command_derived(tenure, HLI_NAME_TOKEN, token_key),
     };
 
     return hli_op_script(op, HLI_SCRIPT_LOCK_RELEASE,
-                         &(struct hli_script_words){&key, 1, args, 12});
+                         &(struct hli_script_words){&key, 1, args, has_token ? 13 : 12});
 }
+
+const struct hli_kind hli_kind_lock = {
+    .id = 'l',
+    .is_handed_on = true,
+    .channel = HLI_NAME_REDISSON_CHANNEL,
+    .field_suffix = "",
+    .renew = HLI_SCRIPT_LOCK_RENEW,
+    .take = command_take,
+    .leave = command_leave,
+};
 
 int hli_command_keep(const struct hli_tenure *tenure, struct hli_op *op, int64_t lease_ms)
 {
     char redisson[HLI_CHANNEL_SIZE], own[HLI_CHANNEL_SIZE], queue[HLI_CHANNEL_SIZE];
-    char field[HLI_FIELD_SIZE], lease[NUMBER_SIZE];
-    const struct hli_bytes key = command_key(tenure);
-    const struct hli_bytes args[] = {hli_bytes_of(hli_tenure_field(tenure, field)),
-                                     command_number(lease, lease_ms),
-                                     command_derived(tenure, HLI_NAME_REDISSON_CHANNEL, redisson),
-                                     command_derived(tenure, HLI_NAME_QUEUE, queue),
-                                     command_derived(tenure, HLI_NAME_OWN_CHANNEL, own),
-                                     hli_bytes_of("NUMSUB")};
+    char field[HLI_FIELD_SIZE], lease[HLI_NUMBER_SIZE];
+    const struct hli_bytes key = hli_command_key(tenure);
+    const struct hli_bytes args[] = {
+        hli_bytes_of(hli_tenure_field(tenure, field)),
+        hli_command_number(lease, lease_ms),
+        hli_command_derived(tenure, HLI_NAME_REDISSON_CHANNEL, redisson),
+        hli_command_derived(tenure, HLI_NAME_QUEUE, queue),
+        hli_command_derived(tenure, HLI_NAME_OWN_CHANNEL, own),
+        hli_bytes_of("NUMSUB")};
 
     return hli_op_script(op, HLI_SCRIPT_LOCK_KEEP, &(struct hli_script_words){&key, 1, args, 6});
 }

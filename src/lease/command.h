@@ -15,25 +15,12 @@
  * but two polls at least. */
 int64_t hli_command_claim_ms(const hl_client *client);
 
-/* lock_acquire of `count` levels, absolute; may stand in the queue when it is busy. Errors:
- * HL_ENOMEM. */
-struct hli_taking {
-    int64_t lease_ms;
-    uint32_t count;
-    bool queues;
-};
-int hli_command_acquire(const struct hli_tenure *tenure, struct hli_op *op,
-                        const struct hli_taking *taking);
-
-/* lock_release down to `count` levels, with at least this lease for what is left of them; for 0
- * levels the key goes to the next one, or rests for so long. Errors: HL_ENOMEM. */
-struct hli_leaving {
-    uint32_t count;
-    int64_t lease_ms, rest_ms;
-    bool is_courteous;
-};
-int hli_command_release(const struct hli_tenure *tenure, struct hli_op *op,
-                        const struct hli_leaving *leaving);
+/* A word of a command: a number as text, or a name that is derived from the tenure's. */
+enum { HLI_NUMBER_SIZE = 24 };
+struct hli_bytes hli_command_number(char text[HLI_NUMBER_SIZE], int64_t number);
+struct hli_bytes hli_command_derived(const struct hli_tenure *tenure, const char *prefix,
+                                     char text[HLI_CHANNEL_SIZE]);
+struct hli_bytes hli_command_key(const struct hli_tenure *tenure);
 
 /* lock_keep. Errors: HL_ENOMEM. */
 int hli_command_keep(const struct hli_tenure *tenure, struct hli_op *op, int64_t lease_ms);

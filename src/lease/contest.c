@@ -93,17 +93,23 @@ static void contest_on_timer_orphaned(void *arg)
     hli_name_unref(((struct hli_contest *)arg)->name); /* the timer's */
 }
 
+/* Who wants to tell Redisson's waiters from ours listens to two channels. */
+static size_t contest_write_own_channel(const struct hli_name *name, char text[HLI_CHANNEL_SIZE])
+{
+    return name->kind->is_handed_on ? hli_name_write(name, HLI_NAME_OWN_CHANNEL, text) : 0;
+}
+
 static struct hli_contest *contest_new(struct hli_name *name)
 {
-    char redisson[HLI_CHANNEL_SIZE], own[HLI_CHANNEL_SIZE];
-    size_t lengths[] = {hli_name_write(name, HLI_NAME_REDISSON_CHANNEL, redisson),
-                        hli_name_write(name, HLI_NAME_OWN_CHANNEL, own)};
+    char channel[HLI_CHANNEL_SIZE], own[HLI_CHANNEL_SIZE];
+    size_t lengths[] = {hli_name_write_channel(name, channel),
+                        contest_write_own_channel(name, own)};
     struct hli_contest *contest = calloc(1, sizeof(*contest) + lengths[0] + lengths[1]);
 
     if (!contest)
         return NULL;
     contest->name = name;
-    memcpy(contest->bytes, redisson, lengths[0]);
+    memcpy(contest->bytes, channel, lengths[0]);
     memcpy(contest->bytes + lengths[0], own, lengths[1]);
     contest->channel.name.bytes = (struct hli_bytes){contest->bytes, lengths[0]};
     contest->channel.beside.bytes = (struct hli_bytes){contest->bytes + lengths[0], lengths[1]};

@@ -7,7 +7,6 @@
 #include "lease/deepen.h"
 
 #include "lease/ask.h"
-#include "lease/command.h"
 #include "lease/contest.h"
 #include "lease/hold.h"
 #include "lease/loss.h"
@@ -128,10 +127,11 @@ bool hli_deepen_may_wait(const struct hli_tenure *tenure, uint32_t count)
 static void deepen_send(struct hli_turn *turn, struct hli_tenure *tenure, enum hli_asking asking,
                         const struct hli_taking *taking)
 {
+    const struct hli_kind *kind = turn->name->kind;
     bool asks_less = asking == HLI_ASKING_COUNT && tenure->most_count > taking->count;
     const struct hli_leaving leaving = {.count = taking->count, .lease_ms = taking->lease_ms};
-    int rc = asks_less ? hli_command_release(tenure, &tenure->ask, &leaving)
-                       : hli_command_acquire(tenure, &tenure->ask, taking);
+    int rc = asks_less ? kind->leave(tenure, &tenure->ask, &leaving)
+                       : kind->take(tenure, &tenure->ask, taking);
 
     if (rc < 0) {
         hli_turn_timer(turn, hli_after_ms(turn->now, HLI_NO_MEMORY_MS));

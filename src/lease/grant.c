@@ -25,6 +25,7 @@ struct grant {
     uint64_t stamp;   /* the server's time when it was written, in microseconds */
     int64_t claim_ms; /* for how long it was written: whoever granted it says, not our settings */
     uint64_t waiting; /* how many others wait still */
+    uint64_t token;   /* of a fenced lock; else 0 */
     const char *name;
     size_t length;
 };
@@ -41,18 +42,21 @@ static bool grant_read_number(const char **text, uint64_t *ret_number)
     return *end == ' ';
 }
 
-/* "g <uuid>:<number> <seconds> <microseconds> <claim> <waiting> <name>" */
+/* "g <uuid>:<number> <seconds> <microseconds> <claim> <waiting> <name>"; of a fenced lock "f", and
+ * the token before the name. */
 static bool grant_read(const hl_client *client, const struct hli_bytes *text, struct grant *ret)
 {
     const char *bytes = text->data, *at = bytes + 2 + HLI_UUID_LENGTH + 1;
     uint64_t seconds, microseconds, claim_ms;
 
-    if (text->length < 2 + HLI_UUID_LENGTH + 1 || strncmp(bytes, "g ", 2) != 0 ||
+    ret->token = 0;
+    if (text->length < 2 + HLI_UUID_LENGTH + 1 ||
         memcmp(bytes + 2, client->id, HLI_UUID_LENGTH) != 0 || at[-1] != ':')
         return false;
     if (!grant_read_number(&at, &ret->number) || !grant_read_number(&at, &seconds) ||
         !grant_read_number(&at, &microseconds) || !grant_read_number(&at, &claim_ms) ||
-        !grant_read_number(&at, &ret->waiting) || claim_ms > grant_claim_max_ms)
+        !grant_read_number(&at, &ret->waiting) || claim_ms > grant_claim_max_ms ||
+        (bytes[0] == 'f' && !grant_read_number(&at, &ret->token)))
         return false;
     ret->claim_ms = (int64_t)claim_ms;
     ret->stamp = seconds * 1000000 + microseconds;
@@ -86,6 +90,8 @@ static void grant_begin_hold(struct hli_turn *turn, struct hli_tenure *tenure,
     tenure->may_stand = true;
     tenure->least_count = tenure->most_count = 1;
     tenure->grant_stamp = grant->stamp;
+    tenure->token = grant->token;
+    tenure->tokens = grant->token != 0 ? 1 : 0;
     tenure->renew_at = hli_after_ms(turn->now, renew_ms);
     tenure->word_at = grant->waiting == 0 ? tenure->anchor_at : 0;
     tenure->is_wanted = tenure->is_wanted || grant->waiting > 0;
@@ -96,11 +102,14 @@ static void grant_begin_hold(struct hli_turn *turn, struct hli_tenure *tenure,
     hli_busy_finish_tries(turn, turn->now); /* it is held now */
 }
 
-/* One that is void, or too late, is not given back: asking tells whether the field stands still. An
- * answer that is on its way may be older than the grant, and is asked behind then. */
+/* One that is void, or too late, or lacks the token that is wanted, is not given back: asking tells
+ * whether the field stands still. An answer that is on its way may be older than the grant, and is
+ * asked behind then. */
 static void grant_take(struct hli_turn *turn, struct hli_tenure *tenure, const struct grant *grant)
 {
-    if (turn->now < grant_valid_until(tenure, grant)) {
+    bool has_all = grant->token != 0 || !TAILQ_FIRST(&turn->name->waiters)->way.is_fenced;
+
+    if (has_all && turn->now < grant_valid_until(tenure, grant)) {
         grant_begin_hold(turn, tenure, grant);
         return;
     }
@@ -145,8 +154,10 @@ static void grant_on_grant(hl_client *client, const struct hli_bytes *text)
     struct hli_name *name;
     struct grant grant;
 
-    if (!grant_read(client, text, &grant) ||
-        hli_name_get(client, grant.name, grant.length, &name) < 0)
+    if (!grant_read(client, text, &grant))
+        return;
+    const struct hli_name_key key = hli_name_key_of_lock(grant.name, grant.length);
+    if (hli_name_get(client, &key, &name) < 0)
         return;
     grant_arrived(name, &grant);
     hli_name_unref(name);
@@ -155,7 +166,9 @@ static void grant_on_grant(hl_client *client, const struct hli_bytes *text)
 /* "w <name>" */
 static void grant_on_want(hl_client *client, const struct hli_bytes *text)
 {
-    struct hli_name *name = hli_name_find(client, (const char *)text->data + 2, text->length - 2);
+    const struct hli_name_key key =
+        hli_name_key_of_lock((const char *)text->data + 2, text->length - 2);
+    struct hli_name *name = hli_name_find(client, &key);
 
     if (!name)
         return;
@@ -175,7 +188,7 @@ static void grant_on_message(struct hli_channel *channel, const struct hli_messa
 
     if (message->text.length < 3 || bytes[1] != ' ')
         return;
-    if (bytes[0] == 'g')
+    if (bytes[0] == 'g' || bytes[0] == 'f')
         grant_on_grant(client, &message->text);
     else if (bytes[0] == 'w')
         grant_on_want(client, &message->text);
@@ -227,7 +240,7 @@ void hli_grant_crossed(struct hli_turn *turn, struct hli_tenure *tenure,
         hli_reply_integer_at(answer->reply, 0, &status);
     if (grant_ran_out(tenure, answer))
         hli_loss_of_key(turn, tenure);
-    else if (status == 1)
+    else if (status == 1) /* its tokens, if any, are left unused: the grant's is as good */
         hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms);
     if (tenure->state == HLI_TENURE_OWN)
         hli_deepen_go(turn, tenure);

@@ -42,6 +42,13 @@ static struct hli_hold hold_describe(const struct hli_acquire *acquire, hli_ns f
     };
 }
 
+/* The channel of a name that is used once has served. */
+static void hold_stop_listening(struct hli_turn *turn)
+{
+    if (turn->name->kind->is_used_once && turn->name->contest)
+        hli_turn_timer(turn, turn->now);
+}
+
 void hli_hold_begin(struct hli_turn *turn, struct hli_acquire *acquire, hli_ns from)
 {
     struct hli_name *name = turn->name;
@@ -49,9 +56,17 @@ void hli_hold_begin(struct hli_turn *turn, struct hli_acquire *acquire, hli_ns f
     const struct hli_hold hold = hold_describe(acquire, from, turn->now);
 
     hli_hold_take(tenure, acquire->owner, &hold);
+    if (acquire->way.is_fenced)
+        tenure->hold.token = hli_tenure_take_token(tenure);
     tenure->in_jeopardy = false;
     /* A grant's claim may be shorter than the lease that is wanted. */
-    tenure->is_doubted = !hold.is_watched && hold.ends > tenure->valid_until;
+    tenure->is_doubted =
+        !hold.is_watched && (hold.ends > tenure->valid_until || name->kind->is_kept_up);
+    if (tenure->is_doubted && name->kind->is_kept_up)
+        tenure->renew_at =
+            hli_earlier(tenure->renew_at,
+                        hli_after_ms(turn->now, name->client->settings.watchdog_timeout_ms / 3));
+    hold_stop_listening(turn);
     hli_turn_watch(turn, tenure, hli_hold_due(tenure));
 
     TAILQ_REMOVE(&name->waiters, acquire, link);

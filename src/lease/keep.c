@@ -36,6 +36,12 @@ static bool keep_needs_word(const struct hli_tenure *tenure, hli_ns now)
            tenure->asking == HLI_ASKING_NOTHING;
 }
 
+/* Has the tenure a fencing token for the next hold, if that wants one? */
+static bool keep_has_token(const struct hli_tenure *tenure, const struct hli_acquire *next)
+{
+    return !next->way.is_fenced || tenure->tokens > 0;
+}
+
 /* There is demand, and the word is getting old: asks for a new one. */
 static void keep_refresh(struct hli_turn *turn, struct hli_tenure *tenure)
 {
@@ -51,7 +57,7 @@ bool hli_keep_pass(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     struct hli_acquire *head = TAILQ_FIRST(&turn->name->waiters);
 
-    if (!head || !head->is_watched || !keep_may(tenure, turn->now))
+    if (!head || !head->is_watched || !keep_has_token(tenure, head) || !keep_may(tenure, turn->now))
         return false;
     hli_hold_end(tenure, turn->now);
     tenure->passes++;
@@ -88,7 +94,8 @@ bool hli_keep_resume(struct hli_turn *turn)
 
     if (!tenure || tenure->state != HLI_TENURE_IDLE)
         return false;
-    if (!head->is_watched || tenure->is_wanted || turn->now >= hli_hold_due(tenure)) {
+    if (!head->is_watched || !keep_has_token(tenure, head) || tenure->is_wanted ||
+        turn->now >= hli_hold_due(tenure)) {
         hli_release_quietly(turn, tenure);
         return false;
     }
@@ -99,22 +106,26 @@ bool hli_keep_resume(struct hli_turn *turn)
     return true;
 }
 
-bool hli_keep_take_up(struct hli_tenure *tenure, struct hl_owner *owner, int64_t watch_ms)
+bool hli_keep_take_up(struct hli_tenure *tenure, struct hl_owner *owner,
+                      const struct hli_acquire_way *way)
 {
     struct hli_counters *counters = &tenure->name->client->counters;
     hli_ns now = hli_now();
 
     if (tenure->is_wanted || !TAILQ_EMPTY(&tenure->name->waiters) || now >= hli_hold_due(tenure) ||
         tenure->told_due > hli_earlier(tenure->renew_at, hli_hold_jeopardy_at(tenure)) ||
-        keep_needs_word(tenure, now) || !hli_deepen_may_wait(tenure, 1))
+        keep_needs_word(tenure, now) || (way->is_fenced && tenure->tokens == 0) ||
+        !hli_deepen_may_wait(tenure, 1))
         return false;
     hli_hold_take(tenure, owner,
                   &(struct hli_hold){.is_accepted = true,
                                      .is_watched = true,
-                                     .watch_ms = watch_ms,
+                                     .watch_ms = way->watch_ms,
                                      .began = now,
                                      .ends = HLI_NEVER,
                                      .leash = HLI_NEVER});
+    if (way->is_fenced)
+        tenure->hold.token = hli_tenure_take_token(tenure);
     hli_count(&counters->lingers);
     return true;
 }

@@ -25,7 +25,8 @@ bool hli_keep_resume(struct hli_turn *turn);
 
 /* The same two for a thread that is alone, as far as nothing has to be sent or told: what lingers
  * becomes its hold, accepted already; and its hold lingers. False: go the long way. */
-bool hli_keep_take_up(struct hli_tenure *tenure, struct hl_owner *owner, int64_t watch_ms);
+bool hli_keep_take_up(struct hli_tenure *tenure, struct hl_owner *owner,
+                      const struct hli_acquire_way *way);
 bool hli_keep_leave(struct hli_tenure *tenure);
 
 /* The server's word whether somebody else waits. */

@@ -8,12 +8,6 @@
 
 #include <string.h>
 
-static const char *const name_prefixes[] = {
-    [HLI_NAME_REDISSON_CHANNEL] = "redisson_lock__channel:",
-    [HLI_NAME_OWN_CHANNEL] = "hirelock:",
-    [HLI_NAME_QUEUE] = "hirelock_queue:",
-};
-
 /* The bytes that cluster hashes (redis.io, "Redis cluster specification", hash tags). */
 static struct hli_bytes name_slot_tag(const char *text, size_t length)
 {
@@ -26,32 +20,60 @@ static struct hli_bytes name_slot_tag(const char *text, size_t length)
 }
 
 /* As Redisson does it: in braces, unless the name has one of its own. */
-static size_t name_write_derived(char *to, const char *prefix, const char *bytes, size_t length)
+static size_t name_write_braced(char *to, struct hli_bytes name)
 {
-    bool has_brace = memchr(bytes, '{', length) != NULL;
-    size_t used = strlen(prefix);
+    bool has_brace = memchr(name.data, '{', name.length) != NULL;
+    size_t used = 0;
 
-    memcpy(to, prefix, used);
     if (!has_brace)
         to[used++] = '{';
-    memcpy(to + used, bytes, length);
-    used += length;
+    memcpy(to + used, name.data, name.length);
+    used += name.length;
     if (!has_brace)
         to[used++] = '}';
     to[used] = '\0';
     return used;
 }
 
-size_t hli_name_write(const struct hli_name *name, enum hli_name_kind kind,
-                      char text[HLI_CHANNEL_SIZE])
+static size_t name_write_derived(char *to, const char *prefix, struct hli_bytes name)
 {
-    return name_write_derived(text, name_prefixes[kind], name->bytes, name->length);
+    size_t used = strlen(prefix);
+
+    /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the rest follows */
+    memcpy(to, prefix, used);
+    return used + name_write_braced(to + used, name);
+}
+
+static struct hli_bytes name_text(const struct hli_name *name)
+{
+    return (struct hli_bytes){name->bytes, name->length};
+}
+
+size_t hli_name_write(const struct hli_name *name, const char *prefix, char text[HLI_CHANNEL_SIZE])
+{
+    return name_write_derived(text, prefix, name_text(name));
+}
+
+size_t hli_name_write_suffixed(const struct hli_name *name, const char *suffix,
+                               char text[HLI_CHANNEL_SIZE])
+{
+    size_t used = name_write_braced(text, name_text(name));
+
+    memcpy(text + used, suffix, strlen(suffix) + 1);
+    return used + strlen(suffix);
+}
+
+size_t hli_name_write_channel(const struct hli_name *name, char text[HLI_CHANNEL_SIZE])
+{
+    if (name->kind->write_channel)
+        return name->kind->write_channel(name, text);
+    return hli_name_write(name, name->kind->channel, text);
 }
 
 /* A queue of ours: what is done to it would be done to a lock of that name. */
 static bool name_is_reserved(const void *bytes, size_t length)
 {
-    const char *prefix = name_prefixes[HLI_NAME_QUEUE];
+    static const char prefix[] = HLI_NAME_QUEUE;
 
     return length >= strlen(prefix) && memcmp(bytes, prefix, strlen(prefix)) == 0;
 }
@@ -63,22 +85,74 @@ bool hli_name_is_valid(const void *bytes, size_t length)
     if (length < 1 || length > HLI_NAME_LIMIT || name_is_reserved(bytes, length))
         return false;
     size_t channel_length =
-        name_write_derived(channel, name_prefixes[HLI_NAME_REDISSON_CHANNEL], bytes, length);
+        name_write_derived(channel, HLI_NAME_REDISSON_CHANNEL, (struct hli_bytes){bytes, length});
     struct hli_bytes key = name_slot_tag(bytes, length),
                      other = name_slot_tag(channel, channel_length);
     return key.length == other.length && memcmp(key.data, other.data, key.length) == 0;
 }
 
-static struct hli_name *name_new(hl_client *client, const void *bytes, size_t length)
+/*
+ * Behind the bytes and their NUL stands what else makes the map's key: the lane, if the kind has
+ * one, and last the kind, so that keys of two kinds never are the same. Then the number of a name
+ * that is used once, which is no part of the key.
+ */
+static size_t name_key_length(const struct hli_kind *kind, size_t length)
 {
-    struct hli_name *name = calloc(1, sizeof(*name) + length + 1);
+    return length + 1 + (kind->is_per_owner ? sizeof(struct hli_lane) : 0) + 1;
+}
+
+static size_t name_write_key(const struct hli_name_key *key, char *to)
+{
+    size_t used = key->length;
+
+    memcpy(to, key->bytes, used);
+    to[used++] = '\0';
+    if (key->kind->is_per_owner) {
+        memcpy(to + used, &key->lane, sizeof(key->lane));
+        used += sizeof(key->lane);
+    }
+    to[used++] = key->kind->id;
+    return used;
+}
+
+struct hli_name_key hli_name_key_of_lock(const void *bytes, size_t length)
+{
+    return (struct hli_name_key){.kind = &hli_kind_lock, .bytes = bytes, .length = length};
+}
+
+struct hli_lane hli_name_lane(const struct hli_name *name)
+{
+    struct hli_lane lane;
+
+    memcpy(&lane, name->bytes + name->length + 1, sizeof(lane));
+    return lane;
+}
+
+uint64_t hli_name_number(const struct hli_name *name)
+{
+    uint64_t number;
+
+    memcpy(&number, name->bytes + name_key_length(name->kind, name->length), sizeof(number));
+    return number;
+}
+
+static struct hli_name *name_new(hl_client *client, const struct hli_name_key *key)
+{
+    size_t used = name_key_length(key->kind, key->length);
+    struct hli_name *name =
+        calloc(1, sizeof(*name) + used + (key->kind->is_used_once ? sizeof(uint64_t) : 0));
 
     if (!name)
         return NULL;
     hli_ref_init(&name->ref);
     name->client = client;
-    name->length = (uint16_t)length;
-    memcpy(name->bytes, bytes, length);
+    name->kind = key->kind;
+    name->length = (uint16_t)key->length;
+    name_write_key(key, name->bytes);
+    if (key->kind->is_used_once) {
+        uint64_t number = hli_tenure_number(client);
+        memcpy(name->bytes + used, &number, sizeof(number));
+    }
     pthread_mutex_init(&name->mutex, NULL);
     TAILQ_INIT(&name->past);
     TAILQ_INIT(&name->waiters);
@@ -94,25 +168,51 @@ static void name_free(struct hli_name *name)
 }
 
 /* With the names mutex. */
-static struct hli_name *name_look_up(hl_client *client, const void *bytes, size_t length)
+static struct hli_name *name_look_up(hl_client *client, const struct hli_name_key *key)
 {
-    struct hli_map_node *node = hli_map_find(&client->names, bytes, length);
+    char bytes[HLI_NAME_LIMIT + sizeof(struct hli_lane) + 2];
 
-    if (!node)
+    if (key->length > HLI_NAME_LIMIT)
         return NULL;
-    hli_name_ref(HLI_OF(node, struct hli_name, node));
-    return HLI_OF(node, struct hli_name, node);
+    struct hli_map_node *node = hli_map_find(&client->names, bytes, name_write_key(key, bytes));
+    return node ? HLI_OF(node, struct hli_name, node) : NULL;
 }
 
-int hli_name_get(hl_client *client, const void *bytes, size_t length, struct hli_name **ret_name)
+static int name_enter_map(struct hli_name *name)
 {
-    struct hli_name *fresh = name_new(client, bytes, length);
+    return hli_map_insert(&name->client->names, &name->node, name->bytes,
+                          name_key_length(name->kind, name->length));
+}
+
+/* One that has been used stays in the map until it is freed, for its release may have to be
+ * repeated; but its owner's next tenure does not find it any more. With the names mutex. */
+static void name_set_aside(struct hli_name *name)
+{
+    struct hli_lane lane = hli_name_lane(name);
+
+    hli_map_remove(&name->client->names, &name->node);
+    lane.half[1] = hli_name_number(name);
+    memcpy(name->bytes + name->length + 1, &lane, sizeof(lane));
+    HLI_CHECK(name_enter_map(name) == 0); /* only a map's first node can fail */
+}
+
+int hli_name_get(hl_client *client, const struct hli_name_key *key, struct hli_name **ret_name)
+{
+    struct hli_name *fresh = name_new(client, key);
+    int rc = 0;
 
     if (!fresh)
         return HL_ENOMEM;
     pthread_mutex_lock(&client->names_mutex);
-    struct hli_name *name = name_look_up(client, bytes, length);
-    int rc = name ? 0 : hli_map_insert(&client->names, &fresh->node, fresh->bytes, length);
+    struct hli_name *name = name_look_up(client, key);
+    if (name && key->kind->is_used_once && atomic_load(&name->is_spent)) {
+        name_set_aside(name);
+        name = NULL;
+    }
+    if (name)
+        hli_name_ref(name);
+    else
+        rc = name_enter_map(fresh);
     pthread_mutex_unlock(&client->names_mutex);
     if (name || rc < 0)
         name_free(fresh);
@@ -123,10 +223,12 @@ int hli_name_get(hl_client *client, const void *bytes, size_t length, struct hli
     return rc;
 }
 
-struct hli_name *hli_name_find(hl_client *client, const void *bytes, size_t length)
+struct hli_name *hli_name_find(hl_client *client, const struct hli_name_key *key)
 {
     pthread_mutex_lock(&client->names_mutex);
-    struct hli_name *name = name_look_up(client, bytes, length);
+    struct hli_name *name = name_look_up(client, key);
+    if (name)
+        hli_name_ref(name);
     pthread_mutex_unlock(&client->names_mutex);
     return name;
 }

@@ -8,11 +8,26 @@
 #define HLI_LEASE_NAME_H
 
 #include "lease/client.h"
+#include "lease/kind.h"
 #include "lease/tenure.h"
 
 enum {
     HLI_NAME_LIMIT = 512,                   /* bytes, with the client's prefix */
-    HLI_CHANNEL_SIZE = HLI_NAME_LIMIT + 32, /* of what is derived from a name */
+    HLI_CHANNEL_SIZE = HLI_NAME_LIMIT + 96, /* of what is derived from a name */
+};
+
+/* Whose it is, if the kind's owners have names of their own: an owner's number, or a permit's id.
+ */
+struct hli_lane {
+    uint64_t half[2];
+};
+
+/* What finds a name. */
+struct hli_name_key {
+    const struct hli_kind *kind;
+    const void *bytes;
+    size_t length;
+    struct hli_lane lane; /* zero unless the kind's owners have names of their own */
 };
 
 struct hli_contest;
@@ -20,10 +35,12 @@ struct hli_acquire;
 TAILQ_HEAD(hli_acquires, hli_acquire);
 
 struct hli_name {
-    struct hli_ref ref;       /* each handle, tenure, set timer and wanted channel has one */
-    uint16_t length;          /* immutable, as bytes */
-    hl_client *client;        /* counted, immutable */
-    struct hli_map_node node; /* client's names mutex */
+    struct hli_ref ref;          /* each handle, tenure, set timer and wanted channel has one */
+    uint16_t length;             /* immutable, as bytes */
+    atomic_bool is_spent;        /* of a kind whose names are used once: it has been */
+    const struct hli_kind *kind; /* immutable */
+    hl_client *client;           /* counted, immutable */
+    struct hli_map_node node;    /* client's names mutex */
 
     pthread_mutex_t mutex;      /* guards the next group */
     struct hli_tenure *current; /* NEW, ASK, WAIT, OWN or IDLE */
@@ -35,23 +52,38 @@ struct hli_name {
 
     SLIST_ENTRY(hli_name) visit_link; /* loop thread: in the list of a visit to all names */
 
-    char bytes[]; /* and a NUL */
+    char bytes[]; /* and a NUL; then what else belongs to its key, see name.c */
 };
 
 /* Finds or makes the name; the caller owns the reference. Errors: HL_ENOMEM. */
-int hli_name_get(hl_client *client, const void *bytes, size_t length, struct hli_name **ret_name);
+int hli_name_get(hl_client *client, const struct hli_name_key *key, struct hli_name **ret_name);
 /* With a reference; NULL when this process does not know it. */
-struct hli_name *hli_name_find(hl_client *client, const void *bytes, size_t length);
+struct hli_name *hli_name_find(hl_client *client, const struct hli_name_key *key);
+/* The same for a lock, by its bytes. */
+struct hli_name_key hli_name_key_of_lock(const void *bytes, size_t length);
+
+/* The lane of a kind whose owners have names of their own. */
+struct hli_lane hli_name_lane(const struct hli_name *name);
+/* The number of the one tenure that a name which is used once serves for. */
+uint64_t hli_name_number(const struct hli_name *name);
 void hli_name_ref(struct hli_name *name);
 void hli_name_unref(struct hli_name *name);
 
-/* What is derived from a name: "redisson_lock__channel:{name}", our own channel beside it, and the
- * queue. */
-enum hli_name_kind { HLI_NAME_REDISSON_CHANNEL, HLI_NAME_OWN_CHANNEL, HLI_NAME_QUEUE };
+/* What is derived from a lock's name by these prefixes: Redisson's channel, our own beside it, our
+ * queue, and Redisson's count of fencing tokens. */
+#define HLI_NAME_REDISSON_CHANNEL "redisson_lock__channel:"
+#define HLI_NAME_OWN_CHANNEL "hirelock:"
+#define HLI_NAME_QUEUE "hirelock_queue:"
+#define HLI_NAME_TOKEN "redisson_lock_token:"
 
-/* Returns its length; a NUL follows. */
-size_t hli_name_write(const struct hli_name *name, enum hli_name_kind kind,
-                      char text[HLI_CHANNEL_SIZE]);
+/* As Redisson derives one name from another: "prefix{name}", or "prefixname" for a name that has a
+ * brace of its own; "{name}suffix", or "namesuffix". Returns the length; a NUL follows. */
+size_t hli_name_write(const struct hli_name *name, const char *prefix, char text[HLI_CHANNEL_SIZE]);
+size_t hli_name_write_suffixed(const struct hli_name *name, const char *suffix,
+                               char text[HLI_CHANNEL_SIZE]);
+
+/* What its waiters listen to. */
+size_t hli_name_write_channel(const struct hli_name *name, char text[HLI_CHANNEL_SIZE]);
 
 /* 1 to 512 bytes that do not begin like a queue's name, and whose braces do not put key and channel
  * in different slots: Redisson writes channel:{name}, or channel:name when the name has a brace of

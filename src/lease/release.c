@@ -10,7 +10,6 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "lease/ask.h"
-#include "lease/command.h"
 #include "lease/contest.h"
 #include "lease/deepen.h"
 #include "lease/hold.h"
@@ -35,6 +34,7 @@ void hli_tenure_bury(struct hli_turn *turn, struct hli_tenure *tenure)
     else
         TAILQ_REMOVE(&name->past, tenure, link);
     hli_tenure_move(tenure, HLI_TENURE_DEAD);
+    atomic_store_explicit(&name->is_spent, true, memory_order_relaxed);
     hli_turn_unref(turn, tenure); /* the name's */
 }
 
@@ -59,14 +59,17 @@ static int64_t release_rest_ms(const struct hli_tenure *tenure, hli_ns now)
 static int release_format(struct hli_tenure *tenure, hli_ns now)
 {
     /* A hold that is lost has no say any more about how long the key rests. */
+    const struct hli_kind *kind = tenure->name->kind;
     const struct hli_leaving leaving = {
+        .count = tenure->keeps,
         .rest_ms = tenure->was_alive ? release_rest_ms(tenure, now) : 0,
-        .is_courteous = hli_contest_is_courteous(tenure->name, now),
+        .is_courteous = kind->is_handed_on && hli_contest_is_courteous(tenure->name, now),
+        .is_silent = tenure->is_silent,
     };
 
     tenure->is_release_courteous = leaving.is_courteous;
     tenure->release.done = release_done;
-    return hli_command_release(tenure, &tenure->release, &leaving);
+    return kind->leave(tenure, &tenure->release, &leaving);
 }
 
 /* A TAKE that is still in flight runs before it. Without memory it is tried again by the timer. */
@@ -102,6 +105,7 @@ static void release_begin_dying(struct hli_turn *turn, struct hli_tenure *tenure
     tenure->give_up_at = hli_later(tenure->valid_until, hli_after_ms(turn->now, lease_ms)) +
                          hli_lease_margin(lease_ms);
     hli_tenure_move(tenure, HLI_TENURE_DYING);
+    atomic_store_explicit(&name->is_spent, true, memory_order_relaxed);
     hli_count(&name->client->dying);
 }
 
@@ -123,12 +127,11 @@ void hli_release_ghost(struct hli_turn *turn, uint64_t number)
     hli_release_quietly(turn, tenure);
 }
 
-static int release_fail(struct hli_wait *wait, const struct hli_name *name, int code,
-                        const char *text)
+int hli_release_fail(hl_error *err, const struct hli_name *name, int code, const char *text)
 {
     char shown[96];
 
-    return hli_fail(wait->err, code, "release '%s': %s",
+    return hli_fail(err, code, "release '%s': %s",
                     hli_error_escape(shown, sizeof(shown), name->bytes, name->length), text);
 }
 
@@ -143,7 +146,7 @@ static void release_tell(struct hli_turn *turn, struct hli_tenure *tenure, int c
         return;
     tenure->releaser = NULL;
     if (code < 0)
-        release_fail(wait, turn->name, code, text);
+        hli_release_fail(wait->err, turn->name, code, text);
     hli_turn_finish(turn, wait, code);
 }
 
@@ -159,26 +162,29 @@ static void release_level(struct hli_turn *turn, struct hli_tenure *tenure, stru
  * out all the same. */
 static void release_lost(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_wait *wait)
 {
-    hli_turn_finish(turn, wait,
-                    release_fail(wait, turn->name, HL_ELOST, "the hold ended before its release"));
+    hli_turn_finish(
+        turn, wait,
+        hli_release_fail(wait->err, turn->name, HL_ELOST, "the hold ended before its release"));
     if (--tenure->hold.count == 0)
         hli_release_quietly(turn, tenure);
 }
 
 /* The last level, and the lock is let go of. Formatted first: without memory nothing is changed. */
-static void release_hold(struct hli_turn *turn, struct hli_tenure *tenure, bool is_posted,
-                         struct hli_wait *wait)
+static void release_hold(struct hli_turn *turn, struct hli_tenure *tenure,
+                         const struct hli_release_way *way, struct hli_wait *wait)
 {
     tenure->was_alive = true;
+    tenure->is_silent = way->is_silent;
     if (release_format(tenure, turn->now) < 0) {
         tenure->was_alive = false;
-        hli_turn_finish(turn, wait,
-                        release_fail(wait, turn->name, HL_ENOMEM, "out of memory; still held"));
+        hli_turn_finish(
+            turn, wait,
+            hli_release_fail(wait->err, turn->name, HL_ENOMEM, "out of memory; still held"));
         return;
     }
     hli_hold_end(tenure, turn->now);
-    tenure->is_posted = is_posted;
-    if (is_posted)
+    tenure->is_posted = way->is_posted;
+    if (way->is_posted)
         hli_turn_finish(turn, wait, HL_OK);
     else
         tenure->releaser = wait;
@@ -194,7 +200,7 @@ static void release_live(struct hli_turn *turn, struct hli_tenure *tenure,
     else if (hli_keep_pass(turn, tenure) || hli_keep_linger(turn, tenure, way->linger_ms))
         hli_turn_finish(turn, wait, HL_OK);
     else
-        release_hold(turn, tenure, way->is_posted, wait);
+        release_hold(turn, tenure, way, wait);
 }
 
 void hli_release_start(struct hli_name *name, struct hl_owner *owner,
@@ -208,11 +214,11 @@ void hli_release_start(struct hli_name *name, struct hl_owner *owner,
         hli_loss_declare(&turn, tenure, "expired");
     if (!tenure || !tenure->hold.is_accepted)
         hli_turn_finish(&turn, wait,
-                        release_fail(wait, name, HL_ENOTOWNER, hl_err_text(HL_ENOTOWNER)));
+                        hli_release_fail(wait->err, name, HL_ENOTOWNER, hl_err_text(HL_ENOTOWNER)));
     else if (tenure->deepener)
         hli_turn_finish(
             &turn, wait,
-            release_fail(wait, name, HL_EINVAL, "its owner has another call under way"));
+            hli_release_fail(wait->err, name, HL_EINVAL, "its owner has another call under way"));
     else if (tenure->state == HLI_TENURE_LOST)
         release_lost(&turn, tenure, wait);
     else

@@ -9,6 +9,7 @@
 /* How a handle lets go. */
 struct hli_release_way {
     bool is_posted;    /* the call does not wait for the answer */
+    bool is_silent;    /* nobody is told by a message */
     int64_t linger_ms; /* kept for the next owner of this client for so long; 0: not */
 };
 
@@ -20,6 +21,9 @@ struct hli_released {
 };
 
 void hli_released_init(struct hli_released *released, struct hli_name *name, hl_error *err);
+/* The code and text of a release that fails: "release 'name': ..."; returns the code. */
+int hli_release_fail(hl_error *err, const struct hli_name *name, int code, const char *text);
+
 /* Adds its result to the statistics. */
 void hli_released_count(const struct hli_released *released);
 

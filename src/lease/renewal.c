@@ -38,9 +38,14 @@ void hli_renewal_deinit(struct hli_renewal *renewal)
 
 bool hli_renewal_add(struct hli_renewal *renewal, struct hli_tenure *tenure)
 {
-    if (renewal->count == 0)
+    hli_script_id script = tenure->name->kind->renew;
+
+    if (renewal->count == 0) {
         renewal->lease_ms = tenure->renew_lease_ms;
-    if (renewal->count == HLI_RENEWAL_HOLDS || renewal->lease_ms != tenure->renew_lease_ms)
+        renewal->script = script;
+    }
+    if (renewal->count == HLI_RENEWAL_HOLDS || renewal->lease_ms != tenure->renew_lease_ms ||
+        renewal->script != script)
         return false;
     renewal->item[renewal->count++] = (struct hli_renewal_item){.tenure = tenure};
     return true;
@@ -58,9 +63,10 @@ static void renewal_write_item(struct hli_renewal_item *item, char field[HLI_FIE
 
     pthread_mutex_lock(&name->mutex);
     item->due = item->tenure->renew_at;
+    *arg = name->kind->renewed ? name->kind->renewed(item->tenure, field)
+                               : hli_bytes_of(hli_tenure_field(item->tenure, field));
     pthread_mutex_unlock(&name->mutex);
     *key = (struct hli_bytes){name->bytes, name->length};
-    *arg = hli_bytes_of(hli_tenure_field(item->tenure, field));
 }
 
 static int renewal_format(struct hli_renewal *renewal)
@@ -73,7 +79,7 @@ static int renewal_format(struct hli_renewal *renewal)
     for (size_t i = 0; i < renewal->count; i++)
         renewal_write_item(&renewal->item[i], field[i], &keys[i], &args[1 + i]);
     const struct hli_script_words said = {keys, renewal->count, args, 1 + renewal->count};
-    return hli_op_script(&renewal->op, HLI_SCRIPT_LOCK_RENEW, &said);
+    return hli_op_script(&renewal->op, renewal->script, &said);
 }
 
 /* On the loop thread. */
@@ -89,6 +95,15 @@ static void renewal_send(void *arg)
         hli_link_send(renewal->client->link, &renewal->op);
 }
 
+/* A third of the lease. One that only is kept up, and so gets shorter with each renewal, is renewed
+ * as often as the watchdog's are. */
+static int64_t renewal_period_ms(const struct hli_tenure *tenure, int64_t lease_ms)
+{
+    const struct hli_settings *settings = &tenure->name->client->settings;
+
+    return (tenure->hold.is_watched ? lease_ms : settings->watchdog_timeout_ms) / 3;
+}
+
 static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal *renewal,
                               const struct hli_renewal_item *item)
 {
@@ -96,9 +111,9 @@ static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal *r
     hli_ns sent_at = renewal->op.sent_at;
 
     hli_tenure_extend(tenure, sent_at, renewal->lease_ms);
-    tenure->renew_at = sent_at + HLI_MS(renewal->lease_ms) / 3;
+    tenure->renew_at = sent_at + HLI_MS(renewal_period_ms(tenure, renewal->lease_ms));
     tenure->renew_failures = 0;
-    tenure->is_doubted = false;
+    tenure->is_doubted = turn->name->kind->is_kept_up && !tenure->hold.is_watched;
     if (tenure->longest_lease_ms < renewal->lease_ms)
         tenure->longest_lease_ms = renewal->lease_ms;
     if (tenure->in_jeopardy)

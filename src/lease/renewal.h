@@ -18,7 +18,8 @@ struct hli_renewal {
     void (*done)(struct hli_renewal *renewal); /* it is idle again; loop thread */
     struct hli_task task;
     struct hli_op op;
-    int64_t lease_ms; /* of all that are in it */
+    hli_script_id script; /* of all that are in it, as the lease */
+    int64_t lease_ms;
     size_t count;
     struct hli_renewal_item {
         struct hli_tenure *tenure; /* counted */

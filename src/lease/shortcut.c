@@ -14,11 +14,13 @@ static bool shortcut_is_open(const struct hli_name *name)
     return !atomic_load(&name->client->is_closed);
 }
 
-static bool shortcut_deepen(struct hli_tenure *tenure, hli_ns now)
+static bool shortcut_deepen(struct hli_tenure *tenure, const struct hli_acquire_way *way)
 {
     struct hli_hold *hold = &tenure->hold;
+    hli_ns now = hli_now();
 
-    if (!hold->is_accepted || !hold->is_watched || tenure->deepener || hold->count == UINT32_MAX ||
+    if (way->is_flat || (way->is_fenced && hold->token == 0) || !hold->is_accepted ||
+        !hold->is_watched || tenure->deepener || hold->count == UINT32_MAX ||
         now >= hli_hold_validity(tenure) || !hli_deepen_may_wait(tenure, hold->count + 1))
         return false;
     hold->count++;
@@ -36,7 +38,7 @@ static bool shortcut_flatten(struct hli_tenure *tenure, hli_ns now)
     return true;
 }
 
-bool hli_shortcut_acquire(struct hli_name *name, int64_t watch_ms)
+bool hli_shortcut_acquire(struct hli_name *name, const struct hli_acquire_way *way)
 {
     struct hl_owner *owner = hli_owner_of_thread_if_any();
     struct hli_counters *counters = &name->client->counters;
@@ -47,9 +49,9 @@ bool hli_shortcut_acquire(struct hli_name *name, int64_t watch_ms)
     if (tenure && owner && shortcut_is_open(name)) {
         is_nested = tenure->state == HLI_TENURE_OWN && tenure->hold.owner == owner;
         if (is_nested)
-            is_done = shortcut_deepen(tenure, hli_now());
+            is_done = shortcut_deepen(tenure, way);
         else if (tenure->state == HLI_TENURE_IDLE)
-            is_done = hli_keep_take_up(tenure, owner, watch_ms);
+            is_done = hli_keep_take_up(tenure, owner, way);
     }
     pthread_mutex_unlock(&name->mutex);
     if (is_done)

@@ -9,11 +9,11 @@
 #ifndef HLI_LEASE_SHORTCUT_H
 #define HLI_LEASE_SHORTCUT_H
 
-#include "lease/name.h"
+#include "lease/acquire.h"
 #include "lease/release.h"
 
 /* For the calling thread, without options. True: it has it. */
-bool hli_shortcut_acquire(struct hli_name *name, int64_t watch_ms);
+bool hli_shortcut_acquire(struct hli_name *name, const struct hli_acquire_way *way);
 
 /* True: it is done. */
 bool hli_shortcut_release(struct hli_name *name, const struct hl_owner *owner,

@@ -37,7 +37,7 @@ const char *hli_tenure_state_name(enum hli_tenure_state state)
 
 /* Thread number in the high half, tenure counter in the low one: a positive 63-bit number that is
  * never used twice. */
-static uint64_t tenure_number(hl_client *client)
+uint64_t hli_tenure_number(hl_client *client)
 {
     struct hl_owner *opener = hli_owner_of_thread_if_any();
     uint64_t count =
@@ -55,7 +55,8 @@ struct hli_tenure *hli_tenure_new(struct hli_name *name)
     hli_ref_init(&tenure->ref);
     hli_name_ref(name);
     tenure->name = name;
-    tenure->number = tenure_number(name->client);
+    tenure->number =
+        name->kind->is_used_once ? hli_name_number(name) : hli_tenure_number(name->client);
     tenure->told_due = HLI_NEVER;
     hli_notice_init(tenure);
     return tenure;
@@ -113,8 +114,16 @@ void hli_tenure_move(struct hli_tenure *tenure, enum hli_tenure_state state)
 
 const char *hli_tenure_field(const struct hli_tenure *tenure, char text[HLI_FIELD_SIZE])
 {
-    snprintf(text, HLI_FIELD_SIZE, "%s:%" PRIu64, tenure->name->client->id, tenure->number);
+    snprintf(text, HLI_FIELD_SIZE, "%s:%" PRIu64 "%s", tenure->name->client->id, tenure->number,
+             tenure->name->kind->field_suffix);
     return text;
+}
+
+uint64_t hli_tenure_take_token(struct hli_tenure *tenure)
+{
+    HLI_CHECK(tenure->tokens > 0);
+    tenure->tokens--;
+    return tenure->token++;
 }
 
 hli_ns hli_lease_margin(int64_t lease_ms)

@@ -53,6 +53,7 @@ struct hli_hold {
     hli_ns ends;        /* of a hold that is not watched: its lease time is over; else HLI_NEVER */
     hli_ns leash;       /* max_hold; HLI_NEVER without */
     hli_ns rests_until; /* min_hold; 0 without */
+    uint64_t token;     /* the fencing token; 0 without */
     hl_event_cb on_event;
     void *event_arg;
 };
@@ -95,6 +96,10 @@ struct hli_tenure {        /* name mutex, unless it says otherwise */
     int64_t longest_lease_ms; /* of all that were asked for, renewals included: bounds how long the
                                  key can stand */
     uint32_t asked_count;
+    uint32_t asked_tokens; /* by the TAKE in flight */
+    uint32_t tokens;       /* fencing tokens that no hold has had; `token` is the next one */
+    uint64_t token;
+    uint32_t keeps; /* what stays taken when it is let go of, of a kind that counts */
     bool asks_less; /* the count is to be lowered to it, not raised */
     /* Between them is what stands in Redis, a display only; they differ after a command without an
      * answer. */
@@ -118,6 +123,7 @@ struct hli_tenure {        /* name mutex, unless it says otherwise */
     bool is_releasing;         /* in flight */
     bool is_release_unsure;    /* one was sent whose answer never came */
     bool is_release_courteous; /* it lets Redisson's waiters go first */
+    bool is_silent;            /* nobody is told of it by a message */
     bool is_posted;            /* its caller has returned, and is told of a failure by an event */
     bool was_alive;            /* valid when the release was first sent */
     hli_ns retry_at;           /* of a refused release */
@@ -144,6 +150,9 @@ enum { HLI_FIELD_SIZE = 64 };
 
 /* NEW. Takes a reference on the name. Errors: NULL when memory is out. */
 struct hli_tenure *hli_tenure_new(struct hli_name *name);
+
+/* A number that no tenure of this client ever had. */
+uint64_t hli_tenure_number(hl_client *client);
 void hli_tenure_ref(struct hli_tenure *tenure);
 void hli_tenure_unref(struct hli_tenure *tenure);
 
@@ -163,8 +172,11 @@ static inline bool hli_tenure_is_kept(const struct hli_tenure *tenure)
     return tenure && (tenure->state == HLI_TENURE_OWN || tenure->state == HLI_TENURE_IDLE);
 }
 
-/* "<uuid>:<number>" */
+/* "<uuid>:<number>", and the kind's suffix */
 const char *hli_tenure_field(const struct hli_tenure *tenure, char text[HLI_FIELD_SIZE]);
+
+/* The next of its fencing tokens, of which there is one. */
+uint64_t hli_tenure_take_token(struct hli_tenure *tenure);
 
 /* How much earlier than the server we count a lease as over: 1 % for clocks that drift, 2 ms for
  * the granularity of its expiry (redis.io, "Distributed Locks with Redis", uses the same shape). */

@@ -57,8 +57,12 @@ void hli_wake_on_confirmed(struct hli_name *name)
     hli_turn_end(&turn);
 }
 
+/* One whose subscription another name of this process shares, or will never need again, does not
+ * linger. */
 static hli_ns wake_lingers_until(const struct hli_name *name)
 {
+    if (name->kind->is_used_once || hli_channel_is_shared(&name->contest->channel))
+        return 0;
     return hli_after_ms(hli_later(name->contest->idle_since, name->answered_at), WAKE_LINGER_MS);
 }
 

@@ -22,6 +22,23 @@ void hli_pubsub_deinit(struct hli_pubsub *pubsub)
     hli_map_deinit(&pubsub->channels);
 }
 
+/* By its owner, or by one that follows it? */
+static bool channel_is_needed(const struct hli_channel *channel)
+{
+    return channel->is_wanted || !TAILQ_EMPTY(&channel->followers);
+}
+
+static void channel_confirm(struct hli_channel *channel)
+{
+    struct hli_channel *follower;
+
+    if (channel->is_wanted && channel->confirmed)
+        channel->confirmed(channel);
+    TAILQ_FOREACH (follower, &channel->followers, link)
+        if (follower->confirmed)
+            follower->confirmed(follower);
+}
+
 static void channel_done(struct hli_op *op, const struct hli_answer *answer)
 {
     struct hli_channel *channel = HLI_OF(op, struct hli_channel, op);
@@ -31,8 +48,8 @@ static void channel_done(struct hli_op *op, const struct hli_answer *answer)
         channel->state = HLI_CHANNEL_OFF;
     else
         channel->state = HLI_CHANNEL_ON;
-    if (joined && channel->state == HLI_CHANNEL_ON && channel->is_wanted && channel->confirmed)
-        channel->confirmed(channel);
+    if (joined && channel->state == HLI_CHANNEL_ON)
+        channel_confirm(channel);
     channel_move(channel);
 }
 
@@ -55,9 +72,45 @@ static int channel_name_insert(struct hli_channel *channel, struct hli_channel_n
                           name->bytes.length);
 }
 
+static struct hli_channel_name *pubsub_name_of(struct hli_map_node *node)
+{
+    return HLI_OF(node, struct hli_channel_name, node);
+}
+
+static struct hli_channel *pubsub_find(const struct hli_pubsub *pubsub,
+                                       const struct hli_bytes *name)
+{
+    struct hli_map_node *node = hli_map_find(&pubsub->channels, name->data, name->length);
+
+    return node ? pubsub_name_of(node)->channel : NULL;
+}
+
+static void channel_follow(struct hli_channel *channel, struct hli_channel *leader)
+{
+    channel->pubsub = leader->pubsub;
+    channel->leader = leader;
+    TAILQ_INSERT_TAIL(&leader->followers, channel, link);
+    channel_move(leader);
+    if (leader->state == HLI_CHANNEL_ON && channel->confirmed)
+        channel->confirmed(channel);
+}
+
+static void channel_stop_following(struct hli_channel *channel)
+{
+    struct hli_channel *leader = channel->leader;
+
+    TAILQ_REMOVE(&leader->followers, channel, link);
+    channel->leader = NULL;
+    channel->pubsub = NULL;
+    channel_move(leader);
+    if (channel->gone)
+        channel->gone(channel);
+}
+
 static int channel_enter_map(struct hli_channel *channel, struct hli_pubsub *pubsub)
 {
     channel->pubsub = pubsub;
+    TAILQ_INIT(&channel->followers);
     int rc = channel_name_insert(channel, &channel->name);
     if (rc == 0 && channel->beside.bytes.length > 0)
         rc = channel_name_insert(channel, &channel->beside); /* only a map's first node can fail */
@@ -79,15 +132,16 @@ static void channel_leave_map(struct hli_channel *channel)
 static void channel_move(struct hli_channel *channel)
 {
     struct hli_pubsub *pubsub = channel->pubsub;
+    bool is_needed = channel_is_needed(channel);
 
-    if (channel->is_wanted && channel->state == HLI_CHANNEL_OFF && pubsub->is_up) {
+    if (is_needed && channel->state == HLI_CHANNEL_OFF && pubsub->is_up) {
         if (channel_send(channel, "SUBSCRIBE"))
             channel->state = HLI_CHANNEL_JOINING;
-    } else if (!channel->is_wanted && channel->state == HLI_CHANNEL_ON && pubsub->is_up) {
+    } else if (!is_needed && channel->state == HLI_CHANNEL_ON && pubsub->is_up) {
         if (channel_send(channel, "UNSUBSCRIBE"))
             channel->state = HLI_CHANNEL_LEAVING;
     }
-    if (!channel->is_wanted && channel->state == HLI_CHANNEL_OFF) {
+    if (!is_needed && channel->state == HLI_CHANNEL_OFF) {
         channel_leave_map(channel);
         hli_op_deinit(&channel->op);
         if (channel->gone)
@@ -97,10 +151,18 @@ static void channel_move(struct hli_channel *channel)
 
 int hli_channel_want(struct hli_pubsub *pubsub, struct hli_channel *channel)
 {
-    if (!channel->pubsub && channel_enter_map(channel, pubsub) < 0)
+    struct hli_channel *other = pubsub_find(pubsub, &channel->name.bytes);
+    bool is_back = channel->pubsub && !channel->is_wanted && channel->state == HLI_CHANNEL_ON;
+
+    if (!channel->pubsub && !other && channel_enter_map(channel, pubsub) < 0)
         return HL_ENOMEM;
     channel->is_wanted = true;
-    channel_move(channel);
+    if (!channel->pubsub)
+        channel_follow(channel, other);
+    else if (!channel->leader)
+        channel_move(channel);
+    if (is_back && channel->confirmed)
+        channel->confirmed(channel); /* its followers have kept it up */
     return 0;
 }
 
@@ -109,12 +171,15 @@ void hli_channel_drop(struct hli_channel *channel)
     if (!channel->pubsub || !channel->is_wanted)
         return;
     channel->is_wanted = false;
-    channel_move(channel);
+    if (channel->leader)
+        channel_stop_following(channel);
+    else
+        channel_move(channel);
 }
 
-static struct hli_channel_name *pubsub_name_of(struct hli_map_node *node)
+bool hli_channel_is_shared(const struct hli_channel *channel)
 {
-    return HLI_OF(node, struct hli_channel_name, node);
+    return channel->pubsub && (channel->leader || !TAILQ_EMPTY(&channel->followers));
 }
 
 /* A channel that stands in the map under two names has taken its step when it is met again. */
@@ -141,7 +206,7 @@ static void pubsub_find_stale(struct hli_map_node *node, void *arg)
 
     if (channel->state == HLI_CHANNEL_ON)
         channel->state = HLI_CHANNEL_OFF;
-    if (channel->state == HLI_CHANNEL_OFF && !channel->is_wanted)
+    if (channel->state == HLI_CHANNEL_OFF && !channel_is_needed(channel))
         search->found = channel;
 }
 
@@ -165,11 +230,14 @@ void hli_pubsub_message(struct hli_pubsub *pubsub, const struct hli_reply *reply
     const struct hli_reply *name = hli_reply_text_at(reply, 1), *text = hli_reply_text_at(reply, 2);
     struct hli_map_node *node =
         name ? hli_map_find(&pubsub->channels, name->text, name->length) : NULL;
-    struct hli_channel *channel = node ? pubsub_name_of(node)->channel : NULL;
+    struct hli_channel *channel = node ? pubsub_name_of(node)->channel : NULL, *follower;
 
-    if (!channel || !channel->is_wanted || !text)
+    if (!channel || !text)
         return;
     const struct hli_message message = {.is_beside = pubsub_name_of(node) == &channel->beside,
                                         .text = {text->text, text->length}};
-    channel->message(channel, &message);
+    if (channel->is_wanted)
+        channel->message(channel, &message);
+    TAILQ_FOREACH (follower, &channel->followers, link)
+        follower->message(follower, &message);
 }

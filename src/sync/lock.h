@@ -1,16 +1,49 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* What the files of the lock share: its handle, and the checks at the public edge. */
+/*
+ * What the files of the lock share: its handle, and the checks at the public edge. A fair lock, a
+ * read lock, a fenced lock are handles like this one, and the verbs of lock.h are theirs too; what
+ * they differ in is their type and their two ways.
+ */
 #ifndef HLI_SYNC_LOCK_H
 #define HLI_SYNC_LOCK_H
 
 #include "lease/acquire.h"
 #include "lease/release.h"
 
+struct hli_lock_type { /* immutable */
+    const struct hli_kind *kind;
+    unsigned flags; /* HL_LOCK_... that it knows beside those of all locks */
+
+    /* May this owner acquire, and what does the kind add to the way? NULL: nothing. Errors: those
+     * of an acquire. */
+    int (*prepare)(const hl_lock *lock, struct hl_owner *owner, struct hli_acquire_way *way,
+                   hl_error *err);
+
+    /* Format the requests of hl_lock_inspect and hl_lock_force_release, whose answers are those of
+     * lock_inspect.lua and lock_force_release.lua. Errors: HL_ENOMEM. */
+    int (*inspect)(const struct hli_name *name, struct hli_op *op);
+    int (*force)(const struct hli_name *name, struct hli_op *op);
+};
+
+extern const struct hli_lock_type hli_lock_type; /* of hl_lock_new */
+
 struct hl_lock {
-    struct hli_name *name;      /* counted */
+    const struct hli_lock_type *type;
+    struct hli_name *name; /* counted; where each owner has a name of his own, nobody's */
+    struct hli_acquire_way acquire_way; /* immutable */
     struct hli_release_way way; /* immutable: how what is released through it is let go of */
 };
+
+/* A handle of that type; its ways may be changed before anybody else sees it. Errors: HL_EINVAL,
+ * HL_ENOMEM, HL_ECLOSED, HL_EFORKED. */
+struct hli_lock_said {
+    const struct hli_lock_type *type;
+    const void *name;
+    const hl_lock_options *options; /* as passed */
+};
+int hli_lock_new(hl_client *client, const struct hli_lock_said *said, hl_lock **ret_lock,
+                 hl_error *err);
 
 /* May this handle be used? Errors: HL_EINVAL (NULL), HL_EFORKED, HL_ECLOSED. */
 int hli_lock_check(const hl_lock *lock, hl_error *err);
@@ -19,14 +52,20 @@ int hli_lock_check(const hl_lock *lock, hl_error *err);
 int hli_lock_enter(hl_lock *lock, hl_error *err);
 void hli_lock_leave(hl_lock *lock);
 
-/* The same for an owner that is passed beside it; NULL is the calling thread. */
-int hli_lock_check_owner(const hl_lock *lock, const hl_owner *owner, hl_error *err);
+/* The name in which this owner asks and holds, with a reference. Errors: HL_ENOMEM. */
+int hli_lock_name_for(const hl_lock *lock, const struct hl_owner *owner,
+                      struct hli_name **ret_name);
+/* The same if there is one already; else NULL. */
+struct hli_name *hli_lock_find_name(const hl_lock *lock, const struct hl_owner *owner);
 
-/* The lease of a hold without a lease time of its own. */
-int64_t hli_lock_watch_ms(const hl_lock *lock);
-
-/* The options of a call, NULL for the defaults. Errors: HL_EINVAL. */
-int hli_lock_read_options(const hl_lock *lock, const hl_acquire_options *passed,
-                          hl_acquire_options *ret, hl_error *err);
+/* An acquire of this handle: checked, and with its name (a reference). Errors: HL_EINVAL,
+ * HL_ENOMEM, and what the kind refuses. */
+struct hli_lock_acquire {
+    hl_acquire_options options;
+    struct hli_acquire_way way;
+    struct hli_name *name;
+};
+int hli_lock_prepare(const hl_lock *lock, const hl_acquire_options *passed,
+                     struct hli_lock_acquire *ret, hl_error *err);
 
 #endif

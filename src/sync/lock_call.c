@@ -7,6 +7,7 @@
 #include "sync/lock.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct lock_call {
@@ -60,24 +61,11 @@ static int force_read(struct hli_call *call, const struct hli_reply *reply)
     return status == 1 ? HL_OK : HL_ENOTOWNER;
 }
 
-static int lock_call_format(struct lock_call *call, hli_script_id script)
-{
-    const struct hli_name *name = call->name;
-    const struct hli_bytes key = {name->bytes, name->length};
-    char channel[HLI_CHANNEL_SIZE];
-    size_t length = hli_name_write(name, HLI_NAME_REDISSON_CHANNEL, channel);
-    const struct hli_bytes args[] = {{channel, length}, hli_bytes_of("PUBLISH")};
-
-    const struct hli_script_words said = {&key, 1, args,
-                                          script == HLI_SCRIPT_LOCK_FORCE_RELEASE ? 2 : 0};
-
-    return hli_op_script(&call->call.op, script, &said);
-}
-
 /* A repeated inspect is harmless; a repeated force-release could hit the next holder. */
-static struct lock_call *lock_call_new(const hl_lock *lock, hli_script_id script)
+static struct lock_call *lock_call_new(const hl_lock *lock, bool is_inspect)
 {
-    bool is_inspect = script == HLI_SCRIPT_LOCK_INSPECT;
+    int (*format)(const struct hli_name *, struct hli_op *) =
+        is_inspect ? lock->type->inspect : lock->type->force;
     struct lock_call *call = calloc(1, sizeof(*call));
 
     if (!call)
@@ -89,16 +77,14 @@ static struct lock_call *lock_call_new(const hl_lock *lock, hli_script_id script
     call->call.is_repeatable = is_inspect;
     call->call.read = is_inspect ? inspect_read : force_read;
     call->call.freed = lock_call_freed;
-    if (lock_call_format(call, script) < 0) {
+    if (format(lock->name, &call->call.op) < 0) {
         hli_call_unref(&call->call);
         return NULL;
     }
     return call;
 }
 
-/* A hold of this process may be the one that was deleted: it is told at once, not with its next
- * renewal; and what lingers must not be taken up again. */
-static void lock_look_at_hold(struct hli_name *name)
+static void name_look_at_hold(struct hli_name *name)
 {
     struct hli_turn turn;
 
@@ -113,11 +99,51 @@ static void lock_look_at_hold(struct hli_name *name)
     hli_turn_end(&turn);
 }
 
+static void name_look_if_sibling(struct hli_name *name, void *arg)
+{
+    const struct hli_name *other = arg;
+
+    if (name->kind == other->kind && name->length == other->length &&
+        memcmp(name->bytes, other->bytes, name->length) == 0)
+        name_look_at_hold(name);
+}
+
+struct lock_review {
+    struct hli_task task;
+    struct hli_name *name; /* counted */
+};
+
+static void lock_review_run(void *arg)
+{
+    struct lock_review *review = arg;
+
+    hli_names_visit(review->name->client, name_look_if_sibling, review->name);
+    hli_name_unref(review->name);
+    free(review);
+}
+
+/* A hold of this process may be the one that was deleted: it is told at once, not with its next
+ * renewal; and what lingers must not be taken up again. Where each owner has a name of his own, the
+ * loop looks for them; without memory they learn it by their renewals. */
+static void lock_look_at_hold(struct hli_name *name)
+{
+    if (!name->kind->is_per_owner) {
+        name_look_at_hold(name);
+        return;
+    }
+    struct lock_review *review = malloc(sizeof(*review));
+    if (!review)
+        return;
+    hli_name_ref(name);
+    *review = (struct lock_review){.task = {.run = lock_review_run, .arg = review}, .name = name};
+    hli_loop_post(name->client->loop, &review->task);
+}
+
 static int lock_inspect(hl_lock *lock, hl_lock_info *info, hl_error *err)
 {
     if (!info || info->size < sizeof(info->size))
         return hli_fail(err, HL_EINVAL, "info is NULL, or its size is not set");
-    struct lock_call *call = lock_call_new(lock, HLI_SCRIPT_LOCK_INSPECT);
+    struct lock_call *call = lock_call_new(lock, true);
     if (!call)
         return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
     int rc = hli_call_block(&call->call, err);
@@ -142,7 +168,7 @@ int hl_lock_inspect(hl_lock *lock, hl_lock_info *info, hl_error *err)
 
 static int lock_force_release(hl_lock *lock, hl_error *err)
 {
-    struct lock_call *call = lock_call_new(lock, HLI_SCRIPT_LOCK_FORCE_RELEASE);
+    struct lock_call *call = lock_call_new(lock, false);
 
     if (!call)
         return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
@@ -183,7 +209,7 @@ static void force_tell(struct hli_call *call)
 
 static int inspect_begin(hl_lock *lock, hl_inspect_cb done, void *arg)
 {
-    struct lock_call *call = lock_call_new(lock, HLI_SCRIPT_LOCK_INSPECT);
+    struct lock_call *call = lock_call_new(lock, true);
 
     if (!call)
         return HL_ENOMEM;
@@ -205,7 +231,7 @@ int hl_lock_inspect_async(hl_lock *lock, hl_inspect_cb done, void *arg)
 
 static int force_begin(hl_lock *lock, hl_done_cb done, void *arg)
 {
-    struct lock_call *call = lock_call_new(lock, HLI_SCRIPT_LOCK_FORCE_RELEASE);
+    struct lock_call *call = lock_call_new(lock, false);
 
     if (!call)
         return HL_ENOMEM;

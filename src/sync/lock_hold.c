@@ -2,47 +2,68 @@
 /* SPDX-License-Identifier: MIT */
 /* What an owner can ask about its own hold without any I/O: local knowledge, on the safe side of
  * the server's. */
+#include <hirelock/fenced_lock.h>
+
 #include "sync/lock.h"
 
-/* The tenure in which the owner has a hold that is valid now, or NULL. With the name's mutex. */
-static const struct hli_tenure *lock_valid_hold(const hl_lock *lock, const hl_owner *owner)
+/* What is known about a hold that is valid now; all zero when there is none. */
+struct lock_view {
+    bool is_held;
+    int64_t validity_ms;
+    uint32_t count;
+    uint64_t token;
+};
+
+static struct lock_view lock_view_name(struct hli_name *name, const struct hl_owner *owner)
+{
+    struct lock_view view = {.is_held = false};
+
+    pthread_mutex_lock(&name->mutex);
+    const struct hli_tenure *tenure = hli_name_hold_of(name, owner);
+    hli_ns now = hli_now();
+    if (tenure && tenure->state == HLI_TENURE_OWN && tenure->hold.is_accepted &&
+        now < hli_hold_validity(tenure))
+        view = (struct lock_view){
+            .is_held = true,
+            .validity_ms = hli_ms_left(now, hli_hold_validity(tenure)),
+            .count = tenure->hold.count,
+            .token = tenure->hold.token,
+        };
+    pthread_mutex_unlock(&name->mutex);
+    return view;
+}
+
+static struct lock_view lock_view(const hl_lock *lock, const hl_owner *owner)
 {
     const struct hl_owner *mine = owner ? owner : hli_owner_of_thread_if_any();
-    const struct hli_tenure *tenure = mine ? hli_name_hold_of(lock->name, mine) : NULL;
+    struct lock_view view = {.is_held = false};
 
-    if (!tenure || tenure->state != HLI_TENURE_OWN || !tenure->hold.is_accepted)
-        return NULL;
-    return hli_now() < hli_hold_validity(tenure) ? tenure : NULL;
+    if (!lock || !mine || hli_client_check(lock->name->client) < 0)
+        return view;
+    struct hli_name *name = hli_lock_find_name(lock, mine);
+    if (!name)
+        return view;
+    view = lock_view_name(name, mine);
+    hli_name_unref(name);
+    return view;
 }
 
 bool hl_lock_is_held(const hl_lock *lock, const hl_owner *owner)
 {
-    if (!lock || hli_client_check(lock->name->client) < 0)
-        return false;
-    pthread_mutex_lock(&lock->name->mutex);
-    bool held = lock_valid_hold(lock, owner) != NULL;
-    pthread_mutex_unlock(&lock->name->mutex);
-    return held;
+    return lock_view(lock, owner).is_held;
 }
 
 int64_t hl_lock_validity_ms(const hl_lock *lock, const hl_owner *owner)
 {
-    if (!lock || hli_client_check(lock->name->client) < 0)
-        return 0;
-    pthread_mutex_lock(&lock->name->mutex);
-    const struct hli_tenure *tenure = lock_valid_hold(lock, owner);
-    int64_t left = tenure ? hli_ms_left(hli_now(), hli_hold_validity(tenure)) : 0;
-    pthread_mutex_unlock(&lock->name->mutex);
-    return left;
+    return lock_view(lock, owner).validity_ms;
 }
 
 uint32_t hl_lock_hold_count(const hl_lock *lock, const hl_owner *owner)
 {
-    if (!lock || hli_client_check(lock->name->client) < 0)
-        return 0;
-    pthread_mutex_lock(&lock->name->mutex);
-    const struct hli_tenure *tenure = lock_valid_hold(lock, owner);
-    uint32_t count = tenure ? tenure->hold.count : 0;
-    pthread_mutex_unlock(&lock->name->mutex);
-    return count;
+    return lock_view(lock, owner).count;
+}
+
+uint64_t hl_lock_token(const hl_lock *lock, const hl_owner *owner)
+{
+    return lock_view(lock, owner).token;
 }

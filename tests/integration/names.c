@@ -111,7 +111,7 @@ Law(a_locks_options, that_make_no_sense_are_refused)
     options.linger_ms = 1001;
     expect_no_handle(client, &options, "linger_ms");
     options.linger_ms = 1000;
-    options.flags = HL_LOCK_POSTED_RELEASE | 2;
+    options.flags = HL_LOCK_POSTED_RELEASE | 1u << 31;
     expect_no_handle(client, &options, "flags");
     options.flags = HL_LOCK_POSTED_RELEASE;
     options.size = 3;

@@ -169,7 +169,7 @@ Law(f11_a_ghost, of_a_request_that_its_release_overtook_is_released_at_once)
     hli_turn_begin(&turn, lock->name);
     struct hli_tenure *tenure = lock->name->current = hli_tenure_new(lock->name);
     hli_tenure_move(tenure, HLI_TENURE_ASK);
-    check_int(hli_command_acquire(tenure, &tenure->ask, &taking), 0);
+    check_int(lock->name->kind->take(tenure, &tenure->ask, &taking), 0);
     hli_ask_send(&turn, tenure, HLI_ASKING_TAKE);
     hli_tenure_bury(&turn, tenure);
     hli_turn_end(&turn);

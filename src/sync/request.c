@@ -1,0 +1,142 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Requests: one acquire, blocking or async; they differ only in how the end is told. */
+#include "sync/request.h"
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/versioned.h"
+
+#include <stdlib.h>
+
+int hli_request_check_owner(const hl_client *client, const hl_owner *owner, hl_error *err)
+{
+    if (owner && owner->client != client)
+        return hli_fail(err, HL_EINVAL, "the owner belongs to another client");
+    return 0;
+}
+
+int hli_request_read_options(const hl_client *client, const hl_acquire_options *passed,
+                             hl_acquire_options *ret, hl_error *err)
+{
+    *ret = (hl_acquire_options)HL_ACQUIRE_OPTIONS_INIT;
+    if (passed && !hli_versioned_read(ret, sizeof(*ret), passed))
+        return hli_fail(
+            err, HL_EINVAL,
+            "the options' size is not set, or they hold what this version does not know");
+    return hli_request_check_owner(client, ret->owner, err);
+}
+
+int hli_request_block(const struct hli_request *request, hl_error *err)
+{
+    struct hli_acquire acquire;
+    int rc = hli_acquire_init(&acquire, request->name, request->way, request->options, err);
+
+    if (rc < 0)
+        return rc;
+    int cancelability = hli_cancelability_off();
+    hli_wait_attach(&acquire.wait, request->options->cancel);
+    hli_acquire_make_way(&acquire);
+    hli_wait_will_block(&acquire.wait);
+    hli_acquire_start(&acquire);
+    rc = hli_acquire_block(&acquire);
+    hli_wait_detach(&acquire.wait);
+    hli_acquire_deinit(&acquire);
+    hli_cancelability_restore(cancelability);
+    return rc;
+}
+
+struct posted {
+    struct hli_ref ref; /* the completion's, and the timer's */
+    struct hli_callback callback;
+    hl_done_cb done;
+    void *arg;
+    hl_error err;
+    struct hli_acquire acquire;
+};
+
+static void posted_unref(struct posted *posted)
+{
+    if (!hli_ref_drop(&posted->ref))
+        return;
+    hli_acquire_deinit(&posted->acquire);
+    free(posted);
+}
+
+static struct posted *posted_of(struct hli_wait *wait)
+{
+    return HLI_OF(HLI_OF(wait, struct hli_acquire, wait), struct posted, acquire);
+}
+
+static void posted_finished(struct hli_wait *wait)
+{
+    hli_callbacks_post(&wait->client->callbacks, &posted_of(wait)->callback);
+}
+
+static void posted_looked(struct hli_wait *wait)
+{
+    posted_unref(posted_of(wait)); /* the timer's */
+}
+
+static void posted_look_after(struct posted *posted)
+{
+    hli_ref_take(&posted->ref); /* the timer's */
+    if (!hli_wait_look_after(&posted->acquire.wait))
+        posted_unref(posted);
+}
+
+static void posted_run(struct hli_callback *callback)
+{
+    struct posted *posted = HLI_OF(callback, struct posted, callback);
+    int code = hli_acquire_settle(&posted->acquire);
+
+    if (code == 1) {
+        posted_look_after(posted);
+        return;
+    }
+    if (hli_wait_end(&posted->acquire.wait))
+        posted_unref(posted); /* the timer's */
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not count references */
+    posted->done(code, code < 0 ? &posted->err : NULL, posted->arg);
+    posted_unref(posted); /* the completion's */
+}
+
+static int posted_start(const struct hli_request *request, hl_done_cb done, void *arg)
+{
+    struct posted *posted = calloc(1, sizeof(*posted));
+
+    if (!posted)
+        return HL_ENOMEM;
+    int rc = hli_acquire_init(&posted->acquire, request->name, request->way, request->options,
+                              &posted->err);
+    if (rc < 0) {
+        free(posted);
+        return rc;
+    }
+    hli_ref_init(&posted->ref); /* the completion's */
+    posted->callback.run = posted_run;
+    posted->done = done;
+    posted->arg = arg;
+    posted->acquire.wait.finished = posted_finished;
+    posted->acquire.wait.looked = posted_looked;
+    hli_wait_attach(&posted->acquire.wait, request->options->cancel);
+    hli_ref_take(&posted->ref); /* this call's: it may be over before the timer is set */
+    hli_acquire_start(&posted->acquire);
+    posted_look_after(posted);
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not count references */
+    posted_unref(posted);
+    return 0;
+}
+
+int hli_request_post(const struct hli_request *request, hl_done_cb done, void *arg)
+{
+    if (!done)
+        return HL_EINVAL;
+    int rc = hli_callbacks_want(&request->name->client->callbacks);
+    if (rc < 0)
+        return rc;
+    int cancelability = hli_cancelability_off();
+    rc = posted_start(request, done, arg);
+    hli_cancelability_restore(cancelability);
+    return rc;
+}
