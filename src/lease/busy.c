@@ -100,28 +100,30 @@ static bool busy_was_misled(struct hli_contest *contest, const struct hli_busy *
     return contest->misled > BUSY_MISLED_MAX;
 }
 
-/* Who looks in every now and then: each time it is busy, after twice as long. Is there anybody
- * else, or one that wants to be told, too? */
-static bool busy_back_off(struct hli_turn *turn)
+/* One that looks in every now and then: next after twice as long, and a little by chance. */
+static void busy_back_off(struct hli_turn *turn, struct hli_acquire *acquire)
+{
+    const struct hli_acquire_way *way = &acquire->way;
+    int64_t pause_ms = acquire->backoff_ms > 0 ? acquire->backoff_ms : way->backoff_ms;
+
+    if (turn->now >= acquire->backoff_at) {
+        acquire->backoff_at = hli_after_ms(turn->now, pause_ms + hli_random_upto(pause_ms / 4));
+        acquire->backoff_ms =
+            pause_ms * 2 < way->backoff_max_ms ? pause_ms * 2 : way->backoff_max_ms;
+    }
+    hli_turn_timer(turn, acquire->backoff_at);
+}
+
+/* Plans the next look of those that look in. Is there anybody who is to be told by a message? */
+static bool busy_has_listeners(struct hli_turn *turn)
 {
     struct hli_acquire *acquire;
     bool listens = false;
 
     TAILQ_FOREACH (acquire, &turn->name->waiters, link) {
-        struct hli_acquire_way *way = &acquire->way;
-        listens = listens || way->backoff_ms == 0 || way->listens;
-        if (way->backoff_ms == 0)
-            continue;
-        if (acquire->backoff_ms == 0)
-            acquire->backoff_ms = way->backoff_ms;
-        if (turn->now >= acquire->backoff_at) {
-            acquire->backoff_at = hli_after_ms(
-                turn->now, acquire->backoff_ms + hli_random_upto(acquire->backoff_ms / 4));
-            acquire->backoff_ms = acquire->backoff_ms * 2 < way->backoff_max_ms
-                                      ? acquire->backoff_ms * 2
-                                      : way->backoff_max_ms;
-        }
-        hli_turn_timer(turn, acquire->backoff_at);
+        listens = listens || acquire->way.backoff_ms == 0 || acquire->way.listens;
+        if (acquire->way.backoff_ms > 0)
+            busy_back_off(turn, acquire);
     }
     return listens;
 }
@@ -131,7 +133,7 @@ static void busy_sleep(struct hli_turn *turn, const struct hli_tenure *tenure,
 {
     struct hli_contest *contest = turn->name->contest;
 
-    if (!busy_back_off(turn))
+    if (!busy_has_listeners(turn))
         return;
     hli_ns sent_at = tenure->ask.sent_at;
     /* Or it was sent for tries only, and does not stand in the queue. */
