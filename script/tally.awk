@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Reads the output of `ctest -V` and counts tests, not programs: a line for each program, all of
-# its output when something failed, the reason of each skipped test, and the sum as last line.
+# its output when something failed, the reason of each skipped test, the figures that tests tell,
+# and the sum as last line.
 # "expected" and "needs_root" name files of lines "PROGRAM COUNT", where 0 is one test that is no
 # program of ours. A program that ran fewer tests than it lists has failed the others.
 
@@ -17,6 +18,8 @@ function read_line(id, text,    word) {
     if (text ~ /^\[SKIP\] /) {
         skips[id]++
         reasons[id] = reasons[id] "       skipped: " substr(text, 8) "\n"
+    } else if (text ~ /^\[TELL\] /) {
+        told[id] = told[id] "       " substr(text, 8) "\n"
     } else if (text ~ /^\[====\] Synthesis: Tested: /) {
         split(text, word, /[ |:]+/)
         passes[id] += word[6]
@@ -43,6 +46,7 @@ function judge(id, name, result, seconds,    p, f, s) {
     if (f) printf ", %d failed", f
     if (s) printf ", %d skipped", s
     printf " (%s s)%s\n", seconds, result == "Passed" || result == "Failed" ? "" : " " result
+    printf "%s", told[id]
     if (f) printf "---- output of %s\n%s---- end of %s\n", name, output[id], name
     else if (s) printf "%s", id in reasons ? reasons[id] : output[id]
     fflush()

@@ -41,6 +41,20 @@ static const char **spawn_environment(const struct spawn *spawn)
     return result;
 }
 
+static int spawn_open_output(const char *path)
+{
+    return open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+}
+
+static bool spawn_redirect(const struct spawn *spawn)
+{
+    int input = open(spawn->input ? spawn->input : "/dev/null", O_RDONLY);
+    int output = spawn_open_output(spawn->output);
+    int errors = spawn->errors ? spawn_open_output(spawn->errors) : output;
+    return input >= 0 && output >= 0 && errors >= 0 && dup2(input, 0) >= 0 &&
+           dup2(output, 1) >= 0 && dup2(errors, 2) >= 0;
+}
+
 static _Noreturn void spawn_exec(const struct spawn *spawn, const char **environment, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -49,9 +63,7 @@ static _Noreturn void spawn_exec(const struct spawn *spawn, const char **environ
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    int output = open(spawn->output, O_WRONLY | O_CREAT | O_APPEND, 0600);
-    int input = open("/dev/null", O_RDONLY);
-    if (output < 0 || input < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
+    if (!spawn_redirect(spawn))
         _exit(126);
     close_range(3, ~0U, 0);
     execvpe(spawn->argv[0], spawn->argv, (char *const *)environment);

@@ -14,7 +14,9 @@
 
 struct spawn {
     char *const *argv;          /* argv[0] is looked up in PATH */
+    const char *input;          /* file that is its stdin; NULL: /dev/null */
     const char *output;         /* file to which stdout and stderr are appended */
+    const char *errors;         /* file to which stderr is, if that is another one */
     const char *environment[4]; /* NAME=value to add or to replace; NULL ends the list */
 };
 

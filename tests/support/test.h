@@ -40,6 +40,9 @@
 /* Ends the test as skipped; the arguments say what it lacked, like those of printf. */
 #define skip(...) hl_test_skip(__FILE__, __LINE__, __VA_ARGS__)
 
+/* A figure that script/test shows, whether the test passes or not; like printf. */
+#define tell_figure(...) hl_test_tell("[TELL] " __VA_ARGS__)
+
 /* How long a test lasts that is allowed `ms` on an idle machine: longer under sanitizers. */
 static inline int64_t slow_ms(int64_t ms)
 {
@@ -59,6 +62,11 @@ static inline bool wait_until(bool (*condition)(void *), void *arg, int64_t ms)
     }
     return true;
 }
+
+/*
+ * What all tests of a program share: BeforeAll() { ... } makes it and AfterAll() { ... } ends it,
+ * in the process that starts the tests, which find it by the environment. One of each in a program.
+ */
 
 /* From here on: how it is done. */
 
@@ -86,6 +94,17 @@ _Noreturn void hl_test_fail(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 _Noreturn void hl_test_skip(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+static inline void hl_test_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static inline void hl_test_tell(const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    dprintf(STDERR_FILENO, "%s\n", text);
+}
 
 static inline void hl_test_process_init(void)
 {
@@ -149,6 +168,8 @@ struct hl_test {
     struct hl_test *next;
 };
 void hl_test_register(struct hl_test *test);
+void hl_test_before_all(void) __attribute__((weak));
+void hl_test_after_all(void) __attribute__((weak));
 
 #define Test(...) HL_TEST(__VA_ARGS__, .end = 0)
 #define HL_TEST(suite_, name_, ...)                                                                \
@@ -164,8 +185,12 @@ void hl_test_register(struct hl_test *test);
     }                                                                                              \
     static void suite_##_##name_##_body(void)
 
+#define BeforeAll() void hl_test_before_all(void)
+#define AfterAll() void hl_test_after_all(void)
+
 #else
 #include <criterion/criterion.h>
+#include <criterion/hooks.h>
 
 /*
  * Criterion passes a test that calls exit(0), so that is looked at here. The constructor runs in
@@ -187,6 +212,17 @@ void hl_test_register(struct hl_test *test);
         hl_test_process_init();                                                                    \
     }                                                                                              \
     static void suite_##_##name_##_body(void)
+
+#define BeforeAll() HL_HOOK(PRE_ALL, criterion_test_set, hl_test_before_all)
+#define AfterAll() HL_HOOK(POST_ALL, criterion_global_stats, hl_test_after_all)
+#define HL_HOOK(when, what, body)                                                                  \
+    static void body(void);                                                                        \
+    ReportHook(when)(struct what * unused)                                                         \
+    {                                                                                              \
+        (void)unused;                                                                              \
+        body();                                                                                    \
+    }                                                                                              \
+    static void body(void)
 
 __attribute__((destructor)) static void hl_test_at_exit(void)
 {

@@ -249,6 +249,8 @@ static int tests_run(const char *pattern, int limit)
         perror(reports);
         return 2;
     }
+    if (hl_test_before_all != NULL)
+        hl_test_before_all();
     for (struct hl_test *test = tests; test != NULL; test = test->next) {
         struct job *job;
         while ((job = jobs_find_free(limit)) == NULL)
@@ -259,6 +261,8 @@ static int tests_run(const char *pattern, int limit)
     while (jobs_are_running(limit))
         jobs_wait(limit);
     rmdir(reports);
+    if (hl_test_after_all != NULL)
+        hl_test_after_all();
     fprintf(stderr, "[====] Synthesis: Tested: %d | Passing: %d | Failing: %d | Crashing: %d\n",
             passed + failed + crashed, passed, failed + crashed, crashed);
     if (skipped > 0)
