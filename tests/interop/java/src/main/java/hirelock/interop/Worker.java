@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: hirelock contributors
+// SPDX-License-Identifier: MIT
+package hirelock.interop;
+
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.Callable;
+import java.util.concurrent.LinkedBlockingQueue;
+
+/** A thread that does one thing after the other, and tells when each ended, and how. */
+final class Worker extends Thread {
+    private record Task(String id, Callable<Object> body) {}
+
+    private final BlockingQueue<Task> tasks = new LinkedBlockingQueue<>();
+    private final Answers answers;
+
+    Worker(String name, Answers answers) {
+        super(name);
+        this.answers = answers;
+        setDaemon(true);
+    }
+
+    void add(String id, Callable<Object> body) {
+        tasks.add(new Task(id, body));
+    }
+
+    @Override
+    public void run() {
+        for (; ; ) {
+            try {
+                Task task = tasks.take();
+                answers.give(task.id, task.body);
+            } catch (InterruptedException e) {
+                // It came after what it was meant to end, and is of no concern to the next task.
+                continue;
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Which JVM a word is for, and what each test finds and leaves there. */
+#include "redisson.h"
+
+#include <stdarg.h>
+#include <time.h>
+
+/* A JVM that has just been started on a busy machine takes its time. */
+enum { PATIENCE_MS = 40000 };
+
+/* Numbers of the JVM apart begin here. */
+enum { APART = 1 << 20 };
+
+static const char variable[] = "HL_INTEROP_JVM";
+static const char apart_client[] = "other";
+
+static struct java *of_program; /* in the process that starts the tests */
+static struct java *shared, *apart;
+
+BeforeAll()
+{
+    if (java_lacks())
+        return;
+    of_program = java_start();
+    setenv(variable, java_dir(of_program), 1);
+}
+
+AfterAll()
+{
+    java_leave(of_program);
+}
+
+/* ---- Lines ---- */
+
+static bool is_apart(const char *who)
+{
+    return strncmp(who, apart_client, sizeof apart_client - 1) == 0 &&
+           who[sizeof apart_client - 1] == '/';
+}
+
+static int begin_line(const char *who, const char *words)
+{
+    char line[1024];
+    const char *client = strchr(who, '/') || strcmp(who, "-") == 0 ? "" : "java/";
+    snprintf(line, sizeof line, "%s%s %s", client, who, words);
+    return is_apart(who) ? APART + java_ask(apart, line) : java_ask(shared, line);
+}
+
+static const struct java_answer *answer_of(int number, int64_t ms)
+{
+    return number >= APART ? java_answer(apart, number - APART, ms)
+                           : java_answer(shared, number, ms);
+}
+
+static const struct java_answer *await_answer(int number)
+{
+    const struct java_answer *answer = answer_of(number, PATIENCE_MS);
+    check_msg(answer->ended_ns != 0, "Java does not answer; it has logged: %s",
+              java_log(number >= APART ? apart : shared));
+    return answer;
+}
+
+const char *redisson_end(int number)
+{
+    const struct java_answer *answer = await_answer(number);
+    check_msg(!answer->threw, "Java threw %s", answer->text);
+    return answer->text;
+}
+
+const char *redisson_end_thrown(int number)
+{
+    const struct java_answer *answer = await_answer(number);
+    check_msg(answer->threw, "Java threw nothing: %s", answer->text);
+    return answer->text;
+}
+
+bool redisson_is_done(int number)
+{
+    return answer_of(number, 0)->ended_ns != 0;
+}
+
+int64_t redisson_ended_ms(int number)
+{
+    return await_answer(number)->ended_ns / 1000000;
+}
+
+static int begin_format(const char *who, const char *format, va_list args)
+{
+    char words[1024];
+    vsnprintf(words, sizeof words, format, args);
+    return begin_line(who, words);
+}
+
+int redisson_begin(const char *who, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int number = begin_format(who, format, args);
+    va_end(args);
+    return number;
+}
+
+const char *redisson_do(const char *who, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int number = begin_format(who, format, args);
+    va_end(args);
+    return redisson_end(number);
+}
+
+int64_t redisson_number(const char *who, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *text = redisson_end(begin_format(who, format, args));
+    va_end(args);
+    char *end = NULL;
+    int64_t value = strtoll(text, &end, 10);
+    check_msg(end != text && *end == '\0', "not a number: %s", text);
+    return value;
+}
+
+/* ---- Clients ---- */
+
+static const char *open_in(bool is_apart_, const char *client, int64_t watchdog_ms)
+{
+    char line[256];
+    snprintf(line, sizeof line, "- open %s %s %lld", client, redis_server_url(server),
+             (long long)watchdog_ms);
+    return redisson_end(is_apart_ ? APART + java_ask(apart, line) : java_ask(shared, line));
+}
+
+const char *redisson_open(const char *client, int64_t watchdog_ms)
+{
+    return open_in(false, client, watchdog_ms);
+}
+
+void redisson_close(const char *client)
+{
+    redisson_do("-", "close %s", client);
+}
+
+void redisson_open_apart(int64_t watchdog_ms)
+{
+    apart = java_start();
+    open_in(true, apart_client, watchdog_ms);
+}
+
+void redisson_kill_apart(void)
+{
+    java_kill(apart);
+}
+
+void redisson_interrupt(const char *who)
+{
+    redisson_do("-", "interrupt %s%s", strchr(who, '/') ? "" : "java/", who);
+}
+
+/* ---- Begin and end ---- */
+
+void redisson_up(void)
+{
+    const char *lack = java_lacks();
+    if (lack)
+        skip("%s", lack);
+    server_up_tcp();
+    shared = java_join(getenv(variable));
+    redisson_do("-", "closeAll"); /* what a failed test has left */
+    java_log(shared);
+    redisson_open("java", 0);
+}
+
+void expect_silence(void)
+{
+    redisson_do("-", "closeAll");
+    const char *log = java_log(shared);
+    check_msg(log[0] == '\0', "Java has logged: %s", log);
+    log = apart ? java_log(apart) : "";
+    check_msg(log[0] == '\0', "Java apart has logged: %s", log);
+}
+
+void redisson_down(void)
+{
+    if (!shared)
+        return;
+    java_leave(shared);
+    java_leave(apart);
+    server_down();
+}
+
+const char *redisson_take_log(void)
+{
+    return java_log(shared);
+}
+
+void expect_listening(const char *channel, int n)
+{
+    check_msg(redis_wait_subscribers(server, channel, n, PATIENCE_MS),
+              "%d listen to %s, expected %d", redis_subscribers(server, channel), channel, n);
+}
+
+int64_t monotonic_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}

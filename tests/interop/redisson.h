@@ -1,0 +1,75 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The words in which tests speak of Redisson. All tests of a program share one JVM; each has a
+ * server and Redisson clients of its own, begun by redisson_up() and ended by redisson_down(),
+ * which fails the test when Java has logged a warning or an error.
+ *
+ * Who does something is a thread of a client's, "CLIENT/THREAD", or "THREAD" of the client "java";
+ * what is done is one of the actions of README.md: "lock.tryLock stock 500 -1".
+ */
+#ifndef HL_INTEROP_REDISSON_H
+#define HL_INTEROP_REDISSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "java.h"
+#include "support/lock_support.h"
+
+/* The lease of a Redisson client's watchdog, by default, and what is long before its end. */
+enum { REDISSON_LEASE_MS = 30000, LONG_BEFORE_MS = 15000 };
+
+/* A test with a client "java" with defaults, which fails when Java logs something. That is looked
+ * at in the body, as Criterion lets a test pass whose .fini fails. */
+#define Law(suite, name, ...)                                                                      \
+    static void suite##_##name##_law(void);                                                        \
+    Test(suite, name, .init = redisson_up, .fini = redisson_down, ##__VA_ARGS__)                   \
+    {                                                                                              \
+        suite##_##name##_law();                                                                    \
+        expect_silence();                                                                          \
+    }                                                                                              \
+    static void suite##_##name##_law(void)
+
+void redisson_up(void);
+void expect_silence(void); /* closes all of Java's clients, too */
+void redisson_down(void);
+
+/* Another client, or the first one anew; gives its id. watchdog_ms 0: the default. */
+const char *redisson_open(const char *client, int64_t watchdog_ms);
+void redisson_close(const char *client);
+
+/* The same in a JVM of the test's own, which is its client "other", and can be killed. */
+void redisson_open_apart(int64_t watchdog_ms);
+void redisson_kill_apart(void);
+
+/* Begins it, and gives its number; it ends by itself. */
+int redisson_begin(const char *who, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool redisson_is_done(int number);
+const char *redisson_end(int number);        /* its value; an exception fails the test */
+const char *redisson_end_thrown(int number); /* "CLASS: MESSAGE"; a value fails the test */
+int64_t redisson_ended_ms(int number);       /* when, by monotonic_ms() */
+
+/* Begin and end. */
+const char *redisson_do(const char *who, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+int64_t redisson_number(const char *who, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void redisson_interrupt(const char *who);
+
+/* Its value, or the class that it throws. */
+#define expect_redisson(who, value, ...) check_str(redisson_do((who), __VA_ARGS__), (value))
+#define expect_thrown(number, class)                                                               \
+    check_msg(strncmp(redisson_end_thrown(number), (class), strlen(class)) == 0, "%s threw %s",    \
+              #number, redisson_end_thrown(number))
+
+/* Java waits for the lock, and listens. */
+void expect_listening(const char *channel, int n);
+
+int64_t monotonic_ms(void);
+
+/* For tests of this machinery: what was logged, which then does not fail the test. */
+const char *redisson_take_log(void);
+
+#endif
