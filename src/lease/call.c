@@ -246,6 +246,7 @@ int hli_call_block(struct hli_call *call, hl_error *err)
 {
     int cancelability = hli_cancelability_off();
 
+    hli_wait_will_block(&call->wait);
     call_send(call);
     int code = hli_wait_block(&call->wait);
     hli_cancelability_restore(cancelability);

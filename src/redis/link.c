@@ -187,17 +187,12 @@ static void link_on_answered(struct hli_conn *conn, const struct hli_op *op,
     }
 }
 
-/* What a caller may tell that has read it: that a lock was taken or released, or is busy. The first
- * answer of all is the loop's (above); so is whatever doubts the server. */
+/* What a caller may tell that has read it. The first answer of all is the loop's (above); so is
+ * whatever doubts the server. */
 static bool link_is_plain(struct hli_conn *conn, const struct hli_op *op,
                           const struct hli_answer *answer)
 {
-    int64_t status = 0;
-
-    return (op->script == HLI_SCRIPT_LOCK_ACQUIRE || op->script == HLI_SCRIPT_LOCK_RELEASE) &&
-           hli_reply_integer_at(answer->reply, 0, &status) &&
-           (status == 1 || (status == 0 && op->script == HLI_SCRIPT_LOCK_ACQUIRE)) &&
-           hli_script_may_answer((hli_script_id)op->script, answer->reply) &&
+    return op->script >= 0 && hli_script_is_plain((hli_script_id)op->script, answer->reply) &&
            atomic_load(&link_of(conn)->has_answered);
 }
 

@@ -24,8 +24,8 @@ struct hli_op {
     unsigned more_replies; /* that follow the first one unless that is an error; the last is told */
 
     /* Runs exactly once for each time it was sent: on the loop thread; for HLI_UNSENT in the
-     * sender's; and that a lock was taken or released, or is busy, may be told by a caller that
-     * leads (lead.h), in its own. */
+     * sender's; and what is plain (script.h) may be told by a caller that leads (lead.h), in its
+     * own. */
     void (*done)(struct hli_op *op, const struct hli_answer *answer);
 };
 

@@ -89,3 +89,25 @@ bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply)
         return script_is_status(reply, (struct script_shape){.no = 1, .yes = 1});
     }
 }
+
+bool hli_script_is_plain(hli_script_id id, const struct hli_reply *reply)
+{
+    const struct hli_reply *status = hli_reply_item(reply, 0);
+
+    if (!status || status->kind != HLI_REPLY_INTEGER || !hli_script_may_answer(id, reply))
+        return false;
+    switch (id) {
+    case HLI_SCRIPT_LATCH_COUNT:
+    case HLI_SCRIPT_LOCK_ACQUIRE:
+    case HLI_SCRIPT_PERMIT_ACQUIRE:
+    case HLI_SCRIPT_SEMAPHORE_ACQUIRE:
+        return status->integer == 0 || status->integer == 1;
+    case HLI_SCRIPT_LATCH_COUNT_DOWN:
+    case HLI_SCRIPT_LOCK_RELEASE:
+    case HLI_SCRIPT_PERMIT_RELEASE:
+    case HLI_SCRIPT_SEMAPHORE_ADD:
+        return status->integer == 1;
+    default:
+        return false;
+    }
+}

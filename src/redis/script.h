@@ -37,4 +37,8 @@ const struct hli_script *hli_script_get(hli_script_id id);
 /* Is this a reply that the script can give? Pure. */
 bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply);
 
+/* May a caller that has read this answer tell it: that something was taken or given back, or is
+ * busy? Whatever else a script answers is the loop's. Pure. */
+bool hli_script_is_plain(hli_script_id id, const struct hli_reply *reply);
+
 #endif

@@ -62,17 +62,23 @@ Test(script, ends_where_its_file_ends)
     }
 }
 
-static bool may_answer(hli_script_id id, const char *bytes)
+static bool asked_of(bool (*question)(hli_script_id, const struct hli_reply *), hli_script_id id,
+                     const char *bytes)
 {
     struct hli_parser *parser = hli_parser_new();
     struct hli_reply *reply = NULL;
     check_int(hli_parser_feed(parser, bytes, strlen(bytes)), 0);
     check_int(hli_parser_next(parser, &reply), 0);
     check_msg(reply != NULL, "%s is no whole reply", bytes);
-    bool may = hli_script_may_answer(id, reply);
+    bool answer = question(id, reply);
     hli_reply_free(reply);
     hli_parser_free(parser);
-    return may;
+    return answer;
+}
+
+static bool may_answer(hli_script_id id, const char *bytes)
+{
+    return asked_of(hli_script_may_answer, id, bytes);
 }
 
 /* Shapes of replies: the status, and how many items there are. */
@@ -169,4 +175,27 @@ Test(script, may_answer_nothing_else)
         for (int id = 0; id < HLI_SCRIPT_COUNT; id++)
             check_msg(!may_answer((hli_script_id)id, odd[i]), "%s: %s",
                       hli_script_get((hli_script_id)id)->name, odd[i]);
+}
+
+/* Of the shapes above, those that a caller may tell. */
+Test(script, is_plain_when_something_was_taken_or_given_back_or_is_busy)
+{
+    static const struct script_says plain[] = {
+        {HLI_SCRIPT_LOCK_ACQUIRE, "e l"},
+        {HLI_SCRIPT_LOCK_RELEASE, "h"},
+        {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "e l"},
+        {HLI_SCRIPT_SEMAPHORE_ADD, "c"},
+        {HLI_SCRIPT_SEMAPHORE_UNDO, ""},
+        {HLI_SCRIPT_LATCH_COUNT, "e l"},
+        {HLI_SCRIPT_LATCH_COUNT_DOWN, "c"},
+        {HLI_SCRIPT_LOCK_RENEW, ""},
+        {HLI_SCRIPT_LOCK_FORCE_RELEASE, ""},
+        {HLI_SCRIPT_LOCK_INSPECT, ""},
+        {HLI_SCRIPT_LOCK_KEEP, ""},
+    };
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+        for (size_t k = 0; k < sizeof answers / sizeof answers[0]; k++)
+            check_msg(asked_of(hli_script_is_plain, plain[i].id, answers[k].bytes) ==
+                          (strchr(plain[i].shapes, answers[k].shape) != NULL),
+                      "%s: %s", hli_script_get(plain[i].id)->name, answers[k].bytes);
 }
