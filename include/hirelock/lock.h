@@ -329,6 +329,8 @@ HL_API void hl_cancel_free(hl_cancel *cancel);
 /* The completion of an async call; err is filled when code is negative, and valid during the call
  * only. */
 typedef void (*hl_done_cb)(int code, const hl_error *err, void *arg);
+/* The same of a call that counts something; count is 0 when code is negative. */
+typedef void (*hl_count_cb)(int code, int64_t count, const hl_error *err, void *arg);
 typedef void (*hl_inspect_cb)(int code, const hl_lock_info *info, const hl_error *err, void *arg);
 
 /*

@@ -3,37 +3,30 @@
 /* Inspect and force-release: one request, one answer, blocking or async. */
 #include "base/check.h"
 #include "base/error.h"
-#include "lease/call.h"
 #include "sync/lock.h"
+#include "sync/query.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct lock_call {
-    struct hli_call call;
-    struct hli_name *name; /* counted */
+struct lock_inspect {
+    struct hli_query query;
     hl_lock_info info;
-    hl_done_cb done; /* of an async call, one of the two */
+    hl_lock_info *ret_info; /* of a blocking call */
     hl_inspect_cb inspected;
-    void *arg;
 };
 
-static struct lock_call *lock_call_of(struct hli_call *call)
+static struct lock_inspect *lock_inspect_of(struct hli_query *query)
 {
-    return HLI_OF(call, struct lock_call, call);
+    return HLI_OF(query, struct lock_inspect, query);
 }
 
-static void lock_call_freed(struct hli_call *call)
+static int inspect_read(struct hli_query *query, const struct hli_reply *reply)
 {
-    hli_name_unref(lock_call_of(call)->name);
-    free(lock_call_of(call));
-}
-
-static int inspect_read(struct hli_call *call, const struct hli_reply *reply)
-{
-    hl_lock_info *info = &lock_call_of(call)->info;
+    hl_lock_info *info = &lock_inspect_of(query)->info;
     const struct hli_reply *owner = hli_reply_text_at(reply, 2);
+    const char *id = query->name->client->id;
     int64_t locked = 0, count = 0;
 
     if (!owner || !hli_reply_integer_at(reply, 0, &locked) ||
@@ -45,43 +38,60 @@ static int inspect_read(struct hli_call *call, const struct hli_reply *reply)
         info->lease_left_ms = 0;
     info->hold_count = count < 0 || count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
     const char *field = owner->text; /* the text is longer than its array: clang would object */
-    info->mine =
-        strncmp(field, call->client->id, HLI_UUID_LENGTH) == 0 && field[HLI_UUID_LENGTH] == ':';
+    info->mine = strncmp(field, id, HLI_UUID_LENGTH) == 0 && field[HLI_UUID_LENGTH] == ':';
     snprintf(info->owner, sizeof(info->owner), "%s", field);
     return HL_OK;
 }
 
-static int force_read(struct hli_call *call, const struct hli_reply *reply)
+static void inspect_settle(struct hli_query *query, int code)
+{
+    struct lock_inspect *inspect = lock_inspect_of(query);
+    hl_lock_info *to = inspect->ret_info;
+
+    if (code < 0 || !to)
+        return;
+    inspect->info.size = to->size;
+    memcpy(to, &inspect->info, to->size < sizeof(*to) ? to->size : sizeof(*to));
+}
+
+static void inspect_tell(struct hli_query *query, int code, const hl_error *err)
+{
+    struct lock_inspect *inspect = lock_inspect_of(query);
+
+    inspect->inspected(code, code < 0 ? NULL : &inspect->info, err, query->told.arg);
+}
+
+static const struct hli_query_kind lock_inspect_kind = {
+    .verb = "inspect",
+    .is_repeatable = true,
+    .read = inspect_read,
+    .settle = inspect_settle,
+    .tell = inspect_tell,
+};
+
+static struct lock_inspect *lock_inspect_new(const hl_lock *lock)
+{
+    struct hli_query *query =
+        hli_query_new(&lock_inspect_kind, lock->name, sizeof(struct lock_inspect));
+
+    if (query && lock->type->inspect(lock->name, &query->call.op) < 0) {
+        hli_query_unref(query);
+        return NULL;
+    }
+    if (!query)
+        return NULL;
+    lock_inspect_of(query)->info = (hl_lock_info)HL_LOCK_INFO_INIT;
+    return lock_inspect_of(query);
+}
+
+static int force_read(struct hli_query *query, const struct hli_reply *reply)
 {
     int64_t status = 0;
 
-    (void)call;
+    (void)query;
     if (!hli_reply_integer_at(reply, 0, &status))
         return HL_ESERVER;
     return status == 1 ? HL_OK : HL_ENOTOWNER;
-}
-
-/* A repeated inspect is harmless; a repeated force-release could hit the next holder. */
-static struct lock_call *lock_call_new(const hl_lock *lock, bool is_inspect)
-{
-    int (*format)(const struct hli_name *, struct hli_op *) =
-        is_inspect ? lock->type->inspect : lock->type->force;
-    struct lock_call *call = calloc(1, sizeof(*call));
-
-    if (!call)
-        return NULL;
-    hli_name_ref(lock->name);
-    call->name = lock->name;
-    call->info = (hl_lock_info)HL_LOCK_INFO_INIT;
-    hli_call_init(&call->call, lock->name->client, is_inspect ? "inspect" : "force release", -1);
-    call->call.is_repeatable = is_inspect;
-    call->call.read = is_inspect ? inspect_read : force_read;
-    call->call.freed = lock_call_freed;
-    if (format(lock->name, &call->call.op) < 0) {
-        hli_call_unref(&call->call);
-        return NULL;
-    }
-    return call;
 }
 
 static void name_look_at_hold(struct hli_name *name)
@@ -139,20 +149,39 @@ static void lock_look_at_hold(struct hli_name *name)
     hli_loop_post(name->client->loop, &review->task);
 }
 
+static void force_settle(struct hli_query *query, int code)
+{
+    if (code == HL_OK)
+        lock_look_at_hold(query->name);
+}
+
+/* A repeated one could hit the next holder. */
+static const struct hli_query_kind lock_force_kind = {
+    .verb = "force release",
+    .is_deed = true,
+    .read = force_read,
+    .settle = force_settle,
+};
+
+static struct hli_query *lock_force_new(const hl_lock *lock)
+{
+    struct hli_query *query = hli_query_new(&lock_force_kind, lock->name, sizeof(struct hli_query));
+
+    if (query && lock->type->force(lock->name, &query->call.op) < 0) {
+        hli_query_unref(query);
+        return NULL;
+    }
+    return query;
+}
+
 static int lock_inspect(hl_lock *lock, hl_lock_info *info, hl_error *err)
 {
     if (!info || info->size < sizeof(info->size))
         return hli_fail(err, HL_EINVAL, "info is NULL, or its size is not set");
-    struct lock_call *call = lock_call_new(lock, true);
-    if (!call)
-        return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
-    int rc = hli_call_block(&call->call, err);
-    if (rc == HL_OK) {
-        call->info.size = info->size;
-        memcpy(info, &call->info, info->size < sizeof(*info) ? info->size : sizeof(*info));
-    }
-    hli_call_unref(&call->call);
-    return rc;
+    struct lock_inspect *inspect = lock_inspect_new(lock);
+    if (inspect)
+        inspect->ret_info = info;
+    return hli_query_block(inspect ? &inspect->query : NULL, NULL, err);
 }
 
 int hl_lock_inspect(hl_lock *lock, hl_lock_info *info, hl_error *err)
@@ -166,56 +195,25 @@ int hl_lock_inspect(hl_lock *lock, hl_lock_info *info, hl_error *err)
     return rc;
 }
 
-static int lock_force_release(hl_lock *lock, hl_error *err)
-{
-    struct lock_call *call = lock_call_new(lock, false);
-
-    if (!call)
-        return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
-    int rc = hli_call_block(&call->call, err);
-    if (rc == HL_OK)
-        lock_look_at_hold(lock->name);
-    hli_call_unref(&call->call);
-    return rc;
-}
-
 int hl_lock_force_release(hl_lock *lock, hl_error *err)
 {
     int rc = hli_lock_enter(lock, err);
 
     if (rc < 0)
         return rc;
-    rc = lock_force_release(lock, err);
+    rc = hli_query_block(lock_force_new(lock), NULL, err);
     hli_lock_leave(lock);
     return rc;
 }
 
-static void inspect_tell(struct hli_call *call)
+static int lock_inspect_post(hl_lock *lock, hl_inspect_cb done, void *arg)
 {
-    struct lock_call *inspect = lock_call_of(call);
-    int code = call->wait.code;
+    struct lock_inspect *inspect = lock_inspect_new(lock);
 
-    inspect->inspected(code, code < 0 ? NULL : &inspect->info, hli_call_error(call), inspect->arg);
-}
-
-static void force_tell(struct hli_call *call)
-{
-    struct lock_call *force = lock_call_of(call);
-
-    if (call->wait.code == HL_OK)
-        lock_look_at_hold(force->name);
-    force->done(call->wait.code, hli_call_error(call), force->arg);
-}
-
-static int inspect_begin(hl_lock *lock, hl_inspect_cb done, void *arg)
-{
-    struct lock_call *call = lock_call_new(lock, true);
-
-    if (!call)
+    if (!inspect)
         return HL_ENOMEM;
-    call->inspected = done;
-    call->arg = arg;
-    return hli_call_begin(&call->call, inspect_tell);
+    inspect->inspected = done;
+    return hli_query_post(&inspect->query, &(struct hli_told){.arg = arg});
 }
 
 int hl_lock_inspect_async(hl_lock *lock, hl_inspect_cb done, void *arg)
@@ -224,20 +222,9 @@ int hl_lock_inspect_async(hl_lock *lock, hl_inspect_cb done, void *arg)
 
     if (rc < 0)
         return rc;
-    rc = inspect_begin(lock, done, arg);
+    rc = lock_inspect_post(lock, done, arg);
     hli_lock_leave(lock);
     return rc;
-}
-
-static int force_begin(hl_lock *lock, hl_done_cb done, void *arg)
-{
-    struct lock_call *call = lock_call_new(lock, false);
-
-    if (!call)
-        return HL_ENOMEM;
-    call->done = done;
-    call->arg = arg;
-    return hli_call_begin(&call->call, force_tell);
 }
 
 int hl_lock_force_release_async(hl_lock *lock, hl_done_cb done, void *arg)
@@ -246,7 +233,7 @@ int hl_lock_force_release_async(hl_lock *lock, hl_done_cb done, void *arg)
 
     if (rc < 0)
         return rc;
-    rc = force_begin(lock, done, arg);
+    rc = hli_query_post(lock_force_new(lock), &(struct hli_told){.done = done, .arg = arg});
     hli_lock_leave(lock);
     return rc;
 }
