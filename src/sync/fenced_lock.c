@@ -12,6 +12,6 @@ int hl_fenced_lock_new(hl_client *client, const char *name, const hl_lock_option
     int rc = hli_lock_new(client, &said, ret_lock, err);
 
     if (rc == 0)
-        (*ret_lock)->acquire_way.is_fenced = true;
+        (*ret_lock)->is_fenced = true;
     return rc;
 }

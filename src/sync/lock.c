@@ -42,12 +42,20 @@ int hl_lock_acquire_with(hl_lock *lock, const hl_acquire_options *options, hl_er
     return rc;
 }
 
+/* Without a request, if that is possible. */
+static bool lock_acquire_shortly(const hl_lock *lock)
+{
+    if (hli_lock_check(lock, NULL) < 0)
+        return false;
+    const struct hli_acquire_way way = hli_lock_acquire_way(lock);
+    return hli_shortcut_acquire(lock->name, &way);
+}
+
 int hl_lock_acquire_for(hl_lock *lock, int64_t wait_ms, hl_error *err)
 {
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
 
-    if (wait_ms >= HL_WAIT_FOREVER && hli_lock_check(lock, NULL) == 0 &&
-        hli_shortcut_acquire(lock->name, &lock->acquire_way))
+    if (wait_ms >= HL_WAIT_FOREVER && lock_acquire_shortly(lock))
         return HL_OK;
     options.wait_ms = wait_ms;
     return hl_lock_acquire_with(lock, &options, err);
@@ -63,16 +71,17 @@ int hl_lock_try_acquire(hl_lock *lock, hl_error *err)
     return hl_lock_acquire_for(lock, HL_NO_WAIT, err);
 }
 
-static int lock_release_name(struct hli_name *name, struct hl_owner *mine,
-                             const struct hli_release_way *way, hl_error *err)
+static int lock_release_name(const hl_lock *lock, struct hli_name *name, struct hl_owner *mine,
+                             hl_error *err)
 {
+    const struct hli_release_way way = hli_lock_release_way(lock);
     struct hli_released released;
     int cancelability = hli_cancelability_off();
 
     hli_released_init(&released, name, err);
-    if (!way->is_posted)
+    if (!way.is_posted)
         hli_wait_will_block(&released.wait);
-    hli_release_start(name, mine, way, &released.wait);
+    hli_release_start(name, mine, &way, &released.wait);
     int rc = hli_wait_block(&released.wait);
     hli_released_count(&released);
     hli_cancelability_restore(cancelability);
@@ -91,7 +100,7 @@ static int lock_release(hl_lock *lock, hl_owner *owner, hl_error *err)
     struct hli_name *name = hli_lock_find_name(lock, mine);
     if (!name)
         return hli_release_fail(err, lock->name, HL_ENOTOWNER, hl_err_text(HL_ENOTOWNER));
-    rc = lock_release_name(name, mine, &lock->way, err);
+    rc = lock_release_name(lock, name, mine, err);
     hli_name_unref(name);
     return rc;
 }
@@ -107,12 +116,17 @@ int hl_lock_release_as(hl_lock *lock, hl_owner *owner, hl_error *err)
     return rc;
 }
 
-int hl_lock_release(hl_lock *lock, hl_error *err)
+static bool lock_release_shortly(const hl_lock *lock)
 {
     const struct hl_owner *mine = hli_owner_of_thread_if_any();
 
-    if (mine && hli_lock_check(lock, NULL) == 0 &&
-        hli_shortcut_release(lock->name, mine, &lock->way))
-        return HL_OK;
-    return hl_lock_release_as(lock, NULL, err);
+    if (!mine || hli_lock_check(lock, NULL) < 0)
+        return false;
+    const struct hli_release_way way = hli_lock_release_way(lock);
+    return hli_shortcut_release(lock->name, mine, &way);
+}
+
+int hl_lock_release(hl_lock *lock, hl_error *err)
+{
+    return lock_release_shortly(lock) ? HL_OK : hl_lock_release_as(lock, NULL, err);
 }

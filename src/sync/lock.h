@@ -31,9 +31,19 @@ extern const struct hli_lock_type hli_lock_type; /* of hl_lock_new */
 struct hl_lock {
     const struct hli_lock_type *type;
     struct hli_name *name; /* counted; where each owner has a name of his own, nobody's */
-    struct hli_acquire_way acquire_way; /* immutable */
-    struct hli_release_way way; /* immutable: how what is released through it is let go of */
+    /* Immutable, and small, for a program may have very many of them: what the two ways are made
+     * of. */
+    bool is_posted : 1;
+    bool is_silent : 1;
+    bool is_flat : 1;
+    bool is_fenced : 1;
+    bool listens : 1;
+    uint16_t linger_ms, backoff_min_ms, backoff_max_ms;
 };
+
+/* How what is acquired through it is acquired, and let go of. */
+struct hli_acquire_way hli_lock_acquire_way(const hl_lock *lock);
+struct hli_release_way hli_lock_release_way(const hl_lock *lock);
 
 /* A handle of that type; its ways may be changed before anybody else sees it. Errors: HL_EINVAL,
  * HL_ENOMEM, HL_ECLOSED, HL_EFORKED. */

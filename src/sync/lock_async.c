@@ -118,10 +118,11 @@ static int release_request_start(hl_lock *lock, hl_owner *owner, hl_done_cb done
     struct lock_release_request *request = release_request_new(name, done, arg);
     if (!request)
         return HL_ENOMEM;
+    const struct hli_release_way way = hli_lock_release_way(lock);
     /* The timer's, and this call's: the release may be over at once. */
     hli_ref_take(&request->ref);
     hli_ref_take(&request->ref);
-    hli_release_start(name, owner, &lock->way, &request->released.wait);
+    hli_release_start(name, owner, &way, &request->released.wait);
     if (!hli_wait_look_after(&request->released.wait))
         release_request_unref(request);
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not count references */

@@ -56,11 +56,34 @@ static int lock_check_options(const struct hli_lock_type *type, const hl_lock_op
 }
 
 /* What lingers is kept by a short lease, for it outlives its process. */
-static int64_t lock_watch_ms(const hl_client *client, int64_t linger_ms)
+static int64_t lock_watch_ms(const hl_lock *lock)
 {
-    int64_t watchdog_ms = client->settings.watchdog_timeout_ms;
+    int64_t watchdog_ms = lock->name->client->settings.watchdog_timeout_ms;
+    bool is_short = lock->linger_ms > 0 && watchdog_ms > HLI_LINGER_LEASE_MS;
 
-    return linger_ms > 0 && watchdog_ms > HLI_LINGER_LEASE_MS ? HLI_LINGER_LEASE_MS : watchdog_ms;
+    return is_short ? HLI_LINGER_LEASE_MS : watchdog_ms;
+}
+
+struct hli_acquire_way hli_lock_acquire_way(const hl_lock *lock)
+{
+    return (struct hli_acquire_way){
+        .watch_ms = lock_watch_ms(lock),
+        .is_flat = lock->is_flat,
+        .is_fenced = lock->is_fenced,
+        .lingers = lock->linger_ms > 0,
+        .listens = lock->listens,
+        .backoff_ms = lock->backoff_min_ms,
+        .backoff_max_ms = lock->backoff_max_ms,
+    };
+}
+
+struct hli_release_way hli_lock_release_way(const hl_lock *lock)
+{
+    return (struct hli_release_way){
+        .is_posted = lock->is_posted,
+        .is_silent = lock->is_silent,
+        .linger_ms = lock->linger_ms,
+    };
 }
 
 static int lock_make(hl_client *client, const struct hli_lock_said *said,
@@ -77,11 +100,9 @@ static int lock_make(hl_client *client, const struct hli_lock_said *said,
         return rc;
     }
     lock->type = said->type;
-    lock->way.is_posted = (options->flags & HL_LOCK_POSTED_RELEASE) != 0;
-    lock->way.linger_ms = options->linger_ms;
-    lock->acquire_way.is_flat = (options->flags & HL_LOCK_NON_REENTRANT) != 0;
-    lock->acquire_way.lingers = options->linger_ms > 0;
-    lock->acquire_way.watch_ms = lock_watch_ms(client, options->linger_ms);
+    lock->is_posted = (options->flags & HL_LOCK_POSTED_RELEASE) != 0;
+    lock->is_flat = (options->flags & HL_LOCK_NON_REENTRANT) != 0;
+    lock->linger_ms = (uint16_t)options->linger_ms;
     *ret_lock = lock;
     return 0;
 }
@@ -180,7 +201,7 @@ int hli_lock_prepare(const hl_lock *lock, const hl_acquire_options *passed,
     if (rc < 0)
         return rc;
     struct hl_owner *owner = ret->options.owner ? ret->options.owner : hli_owner_of_thread();
-    ret->way = lock->acquire_way;
+    ret->way = hli_lock_acquire_way(lock);
     if (!owner)
         return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
     rc = lock->type->prepare ? lock->type->prepare(lock, owner, &ret->way, err) : 0;

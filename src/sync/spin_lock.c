@@ -42,9 +42,9 @@ int hl_spin_lock_new(hl_client *client, const char *name, const hl_spin_lock_opt
         rc = hli_lock_new(client, &said, ret_lock, err);
     if (rc < 0)
         return rc;
-    (*ret_lock)->acquire_way.backoff_ms = options.backoff_min_ms;
-    (*ret_lock)->acquire_way.backoff_max_ms = options.backoff_max_ms;
-    (*ret_lock)->acquire_way.listens = (options.flags & HL_SPIN_LOCK_LISTEN) != 0;
-    (*ret_lock)->way.is_silent = true;
+    (*ret_lock)->backoff_min_ms = (uint16_t)options.backoff_min_ms;
+    (*ret_lock)->backoff_max_ms = (uint16_t)options.backoff_max_ms;
+    (*ret_lock)->listens = (options.flags & HL_SPIN_LOCK_LISTEN) != 0;
+    (*ret_lock)->is_silent = true;
     return 0;
 }

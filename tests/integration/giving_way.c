@@ -283,15 +283,16 @@ Law(a_closed_client, has_no_shortcut)
 {
     begin(0, LINGER_MS);
     hold_twice();
+    const struct hli_acquire_way way = hli_lock_acquire_way(stock);
     tamper(atomic_store(&client->is_closed, true));
-    bool is_taken = hli_shortcut_acquire(stock->name, &stock->acquire_way);
+    bool is_taken = hli_shortcut_acquire(stock->name, &way);
     atomic_store(&client->is_closed, false);
     check(!is_taken);
     expect_ok(hl_lock_release(stock, NULL));
     expect_ok(hl_lock_release(stock, NULL));
     linger();
     tamper(atomic_store(&client->is_closed, true));
-    is_taken = hli_shortcut_acquire(stock->name, &stock->acquire_way);
+    is_taken = hli_shortcut_acquire(stock->name, &way);
     atomic_store(&client->is_closed, false);
     check(!is_taken);
     end();
