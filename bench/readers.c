@@ -38,7 +38,7 @@ static void readers_acquire(const struct readers *readers, const char *name, int
 {
     redisAppendCommand(readers->link,
                        "EVAL %b 1 %s " READERS_UUID "%d " READERS_LEASE
-                       " 1 hirelock_rw_writer:{%s}",
+                       " 1 hirelock_rw_writer:{%s} none",
                        readers->acquire->text, readers->acquire->length, name, number, name);
 }
 

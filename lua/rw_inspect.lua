@@ -3,9 +3,9 @@
 -- Who holds the lock, and for how long?
 --
 -- KEYS name
--- ARGV mode field
+-- ARGV mode client
 --      mode     'read' or 'write': whose lock is meant; a writer that reads as well holds both
---      field    the reader that is named, rather than any, if it is there; or ''
+--      client   whose reader is named rather than another's, if it has one
 -- reply {held, pttl_ms, holder, count, mode, readers}
 --      held     1 or 0; when it is 0, pttl_ms, holder and count are -2, '' and '0'
 --      holder   the writer's field, or that of one of the readers; count is '0' while it rests after its release
@@ -19,9 +19,20 @@ local readers = call('HLEN', name) - (mode == 'write' and 2 or 1)
 local is_held = ARGV[1] == mode or (ARGV[1] == 'read' and readers > 0)
 if not is_held then return {0, -2, '', '0', mode, readers} end
 
-local fields, holder, count = {ARGV[2], call('HGET', name, ARGV[2])}, '', '0'
-if not fields[2] then -- any two are enough, where one may be 'mode'; a writer has three at most
-  fields = mode == 'read' and redis.pcall('HRANDFIELD', name, 2, 'WITHVALUES') or call('HGETALL', name)
+local function page(cursor, match)
+  local said = redis.pcall('HSCAN', name, cursor, 'MATCH', match, 'COUNT', '1000')
+  if said.err then return '0', {} end
+  return said[1], said[2]
+end
+
+local fields, holder, count, cursor = {}, '', '0', '0'
+if mode == 'read' then
+  repeat
+    cursor, fields = page(cursor, ARGV[2] .. ':*')
+  until fields[1] or cursor == '0'
+end
+if not fields[1] then
+  cursor, fields = page('0', '*')
 end
 for at = 1, #fields, 2 do
   local is_write = string.sub(fields[at], -6) == ':write'

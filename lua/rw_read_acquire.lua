@@ -3,9 +3,10 @@
 -- Take a read lock, take it deeper, or make its lease longer.
 --
 -- KEYS name
--- ARGV field lease_ms want writer
+-- ARGV field lease_ms want writer under
 --      want      the hold count wanted, absolute: a repeated command changes nothing
 --      writer    the key by which a waiting writer asks new readers to stay away
+--      under     the field by which this reader holds the lock for writing, or ''
 -- reply {1, fresh}                           held by this field, with at least this count and this lease; fresh is 1 when it was free
 --       {-1}                                 want > 1, but the outer hold is gone
 --       {0, pttl_ms, '0', '0', holder, count}  held for writing by another; or wanted by that writer, whose count is '0'
@@ -21,7 +22,7 @@ if not lease or lease < 1 or lease > 1e11 or not want or want < 1 then
 end
 
 local call, levels = redis.call, 1000
-local held = call('HMGET', name, 'mode', field, field .. ':write')
+local held = call('HMGET', name, 'mode', field, ARGV[5])
 local mode, count, writes = held[1], tonumber(held[2] or '') or 0, tonumber(held[3] or '') or 0
 local prefix = string.find(name, '{', 1, true) and name or '{' .. name .. '}'
 local hold = prefix .. ':' .. field .. ':rwlock_timeout:'

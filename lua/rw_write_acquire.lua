@@ -4,6 +4,7 @@
 --
 -- KEYS name
 -- ARGV field lease_ms want writer prefer_ms
+--      field      with its ':write'
 --      want       the hold count wanted, absolute: a repeated command changes nothing
 --      writer     the key by which a waiting writer asks new readers of ours to stay away
 --      prefer_ms  for how long, unless it asks again; 0: it does not
@@ -16,7 +17,7 @@
 -- whichever they are, and takes those out that are over; and goes on while all eight were, so that a crowd that died is soon
 -- gone, but not for ever in one command. What may be refused there (by ACL, or by a Redis before 6.2) is no failure: then the
 -- lock's own expiry decides.
-local name, own = KEYS[1], ARGV[1] .. ':write'
+local name, own = KEYS[1], ARGV[1]
 local lease, want = string.find(ARGV[2], '^%d+$') and tonumber(ARGV[2]), tonumber(ARGV[3])
 if not lease or lease < 1 or lease > 1e11 or not want or want < 1 then
   return redis.error_reply('HIRELOCK bad lease time or hold count')

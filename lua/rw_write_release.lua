@@ -5,6 +5,7 @@
 --
 -- KEYS name
 -- ARGV field want lease_ms rest_ms channel publish writer
+--      field     with its ':write'
 --      want      the hold count that is left, absolute; 0 ends the hold
 --      lease_ms  of want > 0: the lease goes on for at least so long
 --      rest_ms   of want = 0: 0 deletes the key; else it rests for so long, with count 0 and nobody inside
@@ -15,10 +16,10 @@
 -- Keeps: works at maxmemory (DEL before HSET, PEXPIRE before HINCRBY). A writer that has taken a read lock as well goes on as a
 -- reader: the lock does not rest then, its expiry is that reader's, on which nobody else relies, and other readers hear that
 -- they may come in (Redisson's own release tells them nothing here). The message is last and its refusal is no failure.
-local name, own, want = KEYS[1], ARGV[1] .. ':write', tonumber(ARGV[2])
+local name, own, want = KEYS[1], ARGV[1], tonumber(ARGV[2])
 local call, pcall, levels = redis.call, redis.pcall, 1000
-local held = call('HMGET', name, own, ARGV[1])
-if not held[1] then
+local count = call('HGET', name, own)
+if not count then
   if want == 0 and pcall('GET', ARGV[7]) == own then
     pcall('DEL', ARGV[7])
     pcall(ARGV[6], ARGV[5], '1')
@@ -26,17 +27,23 @@ if not held[1] then
   return {0}
 end
 
-local count = tonumber(held[1]) or 0 -- a stranger may have written anything
+count = tonumber(count) or 0 -- a stranger may have written anything
 if want > 0 then
   call('PEXPIRE', name, math.max(call('PTTL', name), tonumber(ARGV[3])))
   if count > want then call('HINCRBY', name, own, want - count) end
   return {1, '', -1}
 end
 
-local prefix = string.find(name, '{', 1, true) and name or '{' .. name .. '}'
-local left = -2
-for level = 1, math.min(tonumber(held[2] or '') or 0, levels) do
-  left = math.max(left, call('PTTL', prefix .. ':' .. ARGV[1] .. ':rwlock_timeout:' .. level))
+local left = -2 -- of what else stands here: its own reads, for nobody else is let in
+if call('HLEN', name) > 2 then
+  local prefix = string.find(name, '{', 1, true) and name or '{' .. name .. '}'
+  local fields = call('HGETALL', name)
+  for at = 1, #fields, 2 do
+    local reads = fields[at] ~= own and tonumber(fields[at + 1]) or 0 -- nothing for 'mode'
+    for level = 1, math.min(reads, levels) do
+      left = math.max(left, call('PTTL', prefix .. ':' .. fields[at] .. ':rwlock_timeout:' .. level))
+    end
+  end
 end
 
 if left == -2 then

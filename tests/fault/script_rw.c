@@ -22,8 +22,8 @@ RwTest(a_reader_leaves_what_redisson_looks_for)
 
 RwTest(a_name_with_braces_has_hold_keys_without_more_of_them)
 {
-    fault_script(server, HLI_SCRIPT_RW_READ_ACQUIRE, "a{t}", "A:1 5000 2 w");
-    fault_script(server, HLI_SCRIPT_RW_READ_ACQUIRE, "a{t}", "A:1 5000 1 w");
+    fault_script(server, HLI_SCRIPT_RW_READ_ACQUIRE, "a{t}", "A:1 5000 2 w none");
+    fault_script(server, HLI_SCRIPT_RW_READ_ACQUIRE, "a{t}", "A:1 5000 1 w none");
     check_int(redis_int(server, "EXISTS a{t}:A:1:rwlock_timeout:1"), 1);
     check_str(fault_script(server, HLI_SCRIPT_RW_READ_RENEW, "a{t}", "9000 A:1"), "");
     check_left("a{t}:A:1:rwlock_timeout:1", 6000, 9000);
@@ -33,13 +33,13 @@ RwTest(a_name_with_braces_has_hold_keys_without_more_of_them)
 
 RwTest(a_writer_leaves_what_redisson_looks_for)
 {
-    check_str(write_acquire("A:1 5000 1"), RAW_TAKEN);
+    check_str(write_acquire("A:1:write 5000 1"), RAW_TAKEN);
     check_holder("mode write A:1:write 1");
     check_left("n", 2000, 5000);
     check_int(redis_int(server, "DBSIZE"), 1);
     check_str(renew("9000 A:1:write"), ""); /* the lock's own renewal will do */
     check_left("n", 6000, 9000);
-    check_str(write_release("A:1 0 0 0"), RAW_UNSEEN);
+    check_str(write_release("A:1:write 0 0 0"), RAW_UNSEEN);
     check_int(redis_int(server, "DBSIZE"), 0);
 }
 
@@ -61,12 +61,12 @@ RwTest(readers_share_and_a_writer_is_alone)
     check_str(read_acquire("A:1 5000 1"), RAW_TAKEN);
     check_str(read_acquire("B:1 5000 1"), RAW_HAD);
     check_str(read_release("A:1 0 0 0"), RAW_UNSEEN);
-    check_busy(write_acquire("C:1 5000 1"), 2000, 5000, "B:1 1");
+    check_busy(write_acquire("C:1:write 5000 1"), 2000, 5000, "B:1 1");
     check_str(read_release("B:1 0 0 0"), RAW_UNSEEN);
-    check_str(write_acquire("C:1 5000 1"), RAW_TAKEN);
+    check_str(write_acquire("C:1:write 5000 1"), RAW_TAKEN);
     check_busy(read_acquire("A:2 5000 1"), 2000, 5000, "C:1:write 1");
-    check_busy(write_acquire("B:2 5000 1"), 2000, 5000, "C:1:write 1");
-    check_str(write_release("C:1 0 0 0"), RAW_UNSEEN);
+    check_busy(write_acquire("B:2:write 5000 1"), 2000, 5000, "C:1:write 1");
+    check_str(write_release("C:1:write 0 0 0"), RAW_UNSEEN);
     check_int(redis_int(server, "DBSIZE"), 0);
 }
 
@@ -92,14 +92,14 @@ RwTest(each_level_of_a_reader_has_a_hold_key)
 
 RwTest(a_writer_that_comes_again_gets_the_longer_lease_not_the_sum)
 {
-    check_str(write_acquire("A:1 60000 1"), RAW_TAKEN);
-    check_str(write_acquire("A:1 50000 2"), RAW_HAD);
+    check_str(write_acquire("A:1:write 60000 1"), RAW_TAKEN);
+    check_str(write_acquire("A:1:write 50000 2"), RAW_HAD);
     check_left("n", 50000, 60000);
-    check_str(write_acquire("A:1 90000 2"), RAW_HAD);
+    check_str(write_acquire("A:1:write 90000 2"), RAW_HAD);
     check_left("n", 80000, 90000);
     check_holder("mode write A:1:write 2");
-    check_str(write_release("A:1 1 1000 0"), RAW_UNSEEN);
-    check_str(write_release("A:1 1 1000 0"), RAW_UNSEEN);
+    check_str(write_release("A:1:write 1 1000 0"), RAW_UNSEEN);
+    check_str(write_release("A:1:write 1 1000 0"), RAW_UNSEEN);
     check_left("n", 80000, 90000);
     check_holder("mode write A:1:write 1");
 }
@@ -107,13 +107,13 @@ RwTest(a_writer_that_comes_again_gets_the_longer_lease_not_the_sum)
 RwTest(a_nested_acquire_whose_outer_hold_is_gone_takes_nothing)
 {
     check_str(read_acquire("A:1 5000 2"), "-1");
-    check_str(write_acquire("A:1 5000 2"), "-1");
+    check_str(write_acquire("A:1:write 5000 2"), "-1");
     check_int(redis_int(server, "DBSIZE"), 0);
     check_str(read_acquire("B:1 60000 1"), RAW_TAKEN);
     check_str(read_acquire("A:1 10 1"), RAW_HAD);
     check(redis_wait_int(server, 0, 5000, "EXISTS " RW_HOLD("A:1", 1)));
     check_str(read_acquire("A:1 5000 2"), "-1"); /* its field stands, its lease is over */
-    check_str(write_acquire("A:1 5000 2"), "-1");
+    check_str(write_acquire("A:1:write 5000 2"), "-1");
     check_int(redis_int(server, "EXISTS " RW_HOLD("A:1", 2)), 0);
 }
 
@@ -152,11 +152,11 @@ RwTest(the_last_reader_out_says_so)
 RwTest(a_writer_that_leaves_wakes_all)
 {
     redisContext *ear = ear_open(RW_CHANNEL);
-    check_str(write_acquire("A:1 5000 1"), RAW_TAKEN);
-    check_str(write_acquire("A:1 5000 2"), RAW_HAD);
-    check_str(write_release("A:1 1 5000 0"), RAW_UNSEEN);
-    check_str(write_release("A:1 0 0 0"), RAW_UNSEEN);
-    check_str(write_release("A:1 0 0 0"), "0");
+    check_str(write_acquire("A:1:write 5000 1"), RAW_TAKEN);
+    check_str(write_acquire("A:1:write 5000 2"), RAW_HAD);
+    check_str(write_release("A:1:write 1 5000 0"), RAW_UNSEEN);
+    check_str(write_release("A:1:write 0 0 0"), RAW_UNSEEN);
+    check_str(write_release("A:1:write 0 0 0"), "0");
     ear_check(ear, RW_CHANNEL, "1");
     ear_check_end(ear, RW_CHANNEL);
     redisFree(ear);
@@ -201,11 +201,11 @@ RwTest(a_release_that_rests_keeps_writers_out_and_is_renewed_by_nobody)
     check_holder("mode read A:1:rest 1");
     check_left("n", 0, 700);
     check_str(read_renew("5000 A:1"), "1 -1");
-    check_busy(write_acquire("B:1 5000 1"), -3, 700, "A:1:rest 1");
+    check_busy(write_acquire("B:1:write 5000 1"), -3, 700, "A:1:rest 1");
     check(redis_wait_int(server, 0, 5000, "DBSIZE"));
-    check_str(write_acquire("B:1 60000 1"), RAW_TAKEN);
-    check_str(write_release("B:1 0 0 700"), RAW_UNSEEN);
-    check_str(write_release("B:1 0 0 700"), RAW_UNSEEN);
+    check_str(write_acquire("B:1:write 60000 1"), RAW_TAKEN);
+    check_str(write_release("B:1:write 0 0 700"), RAW_UNSEEN);
+    check_str(write_release("B:1:write 0 0 700"), RAW_UNSEEN);
     check_holder("mode write B:1:write 0");
     check_left("n", 0, 700);
     check(redis_wait_int(server, 0, 5000, "DBSIZE"));
@@ -218,7 +218,7 @@ RwTest(a_rest_beside_other_readers_ends_with_its_time)
     check_str(read_release("B:1 0 0 50"), RAW_UNSEEN);
     check_left("n", 50000, 60000);
     check(redis_wait_int(server, 0, 5000, "EXISTS " RW_HOLD("B:1:rest", 1)));
-    check_busy(write_acquire("C:1 5000 1"), 50000, 60000, "A:1 1");
+    check_busy(write_acquire("C:1:write 5000 1"), 50000, 60000, "A:1 1");
     check_holder("mode read A:1 1");
 }
 
@@ -274,7 +274,7 @@ RwTest(a_reader_whose_lease_is_over_does_not_keep_a_writer_out)
     redis_do(server, "PEXPIRE " RW_HOLD("A:1", 1) " 10"); /* the lock's own was made by others */
     check(redis_wait_int(server, 1, 5000, "DBSIZE"));
     check_holder("mode read A:1 1 A:2 1");
-    check_str(write_acquire("W:1 5000 1"), RAW_TAKEN);
+    check_str(write_acquire("W:1:write 5000 1"), RAW_TAKEN);
     check_holder("mode write W:1:write 1");
     check_left("n", 2000, 5000);
 }
@@ -286,7 +286,7 @@ RwTest(a_writer_hears_when_the_last_living_reader_is_over)
     check_str(read_acquire("B:1 8000 2"), RAW_HAD);
     redis_do(server, "PEXPIRE n 60000");
     check(redis_wait_int(server, 0, 5000, "EXISTS " RW_HOLD("A:1", 1)));
-    check_busy(write_acquire("W:1 5000 1"), 5000, 8000, "B:1 2");
+    check_busy(write_acquire("W:1:write 5000 1"), 5000, 8000, "B:1 2");
     check_holder("mode read B:1 2");
     check_left("n", 50000, 60000); /* theirs, not a writer's to shorten */
 }
@@ -295,12 +295,12 @@ RwTest(a_writer_looks_at_eight_readers_and_on_while_they_are_all_over)
 {
     crowd_of_readers(100, 60000);
     int64_t before = calls_of("pttl");
-    check(strncmp(write_acquire("W:1 5000 1"), "0 ", 2) == 0);
+    check(strncmp(write_acquire("W:1:write 5000 1"), "0 ", 2) == 0);
     check_int(calls_of("pttl") - before, 8 + 1);
     check_int(redis_int(server, "HLEN n"), 101);
     for (int i = 0; i < 100; i++)
         redis_do(server, "DEL {n}:X:%d:rwlock_timeout:1", i);
-    check_str(write_acquire("W:1 5000 1"), RAW_TAKEN);
+    check_str(write_acquire("W:1:write 5000 1"), RAW_TAKEN);
     check_int(redis_int(server, "DBSIZE"), 1);
 }
 
@@ -309,9 +309,9 @@ RwTest(a_very_large_crowd_that_died_is_gone_after_some_asks)
     crowd_of_readers(300, 60000);
     for (int i = 0; i < 300; i++)
         redis_do(server, "DEL {n}:X:%d:rwlock_timeout:1", i);
-    check(strncmp(write_acquire("W:1 5000 1"), "0 ", 2) == 0);
-    check(strncmp(write_acquire("W:1 5000 1"), "0 ", 2) == 0);
-    check_str(write_acquire("W:1 5000 1"), RAW_TAKEN);
+    check(strncmp(write_acquire("W:1:write 5000 1"), "0 ", 2) == 0);
+    check(strncmp(write_acquire("W:1:write 5000 1"), "0 ", 2) == 0);
+    check_str(write_acquire("W:1:write 5000 1"), RAW_TAKEN);
 }
 
 RwTest(who_may_not_look_at_readers_waits_for_the_locks_expiry)
@@ -319,30 +319,30 @@ RwTest(who_may_not_look_at_readers_waits_for_the_locks_expiry)
     check_str(read_acquire("A:1 60000 1"), RAW_TAKEN);
     redis_do(server, "DEL " RW_HOLD("A:1", 1));
     redis_do(server, "ACL SETUSER hltest -hrandfield");
-    check_busy(write_acquire("W:1 5000 1"), 50000, 60000, " 0");
+    check_busy(write_acquire("W:1:write 5000 1"), 50000, 60000, " 0");
     redis_do(server, "ACL SETUSER hltest +hrandfield -hdel");
-    check_busy(write_acquire("W:1 5000 1"), 50000, 60000, " 0");
+    check_busy(write_acquire("W:1:write 5000 1"), 50000, 60000, " 0");
     redis_do(server, "ACL SETUSER hltest +hdel");
-    check_str(write_acquire("W:1 5000 1"), RAW_TAKEN);
+    check_str(write_acquire("W:1:write 5000 1"), RAW_TAKEN);
 }
 
 RwTest(a_writer_may_read_as_well_and_go_on_as_a_reader)
 {
     redisContext *ear = ear_open(RW_CHANNEL);
-    check_str(write_acquire("A:1 60000 1"), RAW_TAKEN);
-    check_str(read_acquire("A:1 5000 1"), RAW_HAD);
-    check_holder("mode write A:1:write 1 A:1 1");
+    check_str(write_acquire("A:1:write 60000 1"), RAW_TAKEN);
+    check_str(read_acquire_under("A:2 5000 1"), RAW_HAD);
+    check_holder("mode write A:1:write 1 A:2 1");
     check_left("n", 50000, 60000);
     check_busy(read_acquire("B:1 5000 1"), 50000, 60000, "A:1:write 1");
-    check_str(write_release("A:1 0 0 0"), RAW_UNSEEN);
+    check_str(write_release("A:1:write 0 0 0"), RAW_UNSEEN);
     ear_check(ear, RW_CHANNEL, "1");
-    check_holder("mode read A:1 1");
+    check_holder("mode read A:2 1");
     check_left("n", 2000, 5000); /* the reader's own lease is all that is left */
-    check_busy(write_acquire("B:1 5000 1"), 2000, 5000, "A:1 1");
+    check_busy(write_acquire("B:1:write 5000 1"), 2000, 5000, "A:2 1");
     check_str(read_acquire("B:1 5000 1"), RAW_HAD);
-    check_str(write_release("A:1 0 0 0"), "0");
-    check_holder("mode read A:1 1 B:1 1");
-    check_str(read_release("A:1 0 0 0"), RAW_UNSEEN);
+    check_str(write_release("A:1:write 0 0 0"), "0");
+    check_holder("mode read A:2 1 B:1 1");
+    check_str(read_release("A:2 0 0 0"), RAW_UNSEEN);
     check_str(read_release("B:1 0 0 0"), RAW_UNSEEN);
     ear_check(ear, RW_CHANNEL, "0");
     ear_check_end(ear, RW_CHANNEL);
@@ -352,28 +352,38 @@ RwTest(a_writer_may_read_as_well_and_go_on_as_a_reader)
 
 RwTest(a_writer_may_leave_its_read_lock_first)
 {
-    check_str(write_acquire("A:1 60000 1"), RAW_TAKEN);
-    check_str(read_acquire("A:1 5000 1"), RAW_HAD);
-    check_str(read_release("A:1 0 0 0"), RAW_UNSEEN);
+    check_str(write_acquire("A:1:write 60000 1"), RAW_TAKEN);
+    check_str(read_acquire_under("A:2 5000 1"), RAW_HAD);
+    check_str(read_release("A:2 0 0 0"), RAW_UNSEEN);
     check_holder("mode write A:1:write 1");
     check_left("n", 50000, 60000);
-    check_str(write_release("A:1 0 0 0"), RAW_UNSEEN);
+    check_str(write_release("A:1:write 0 0 0"), RAW_UNSEEN);
     check_int(redis_int(server, "DBSIZE"), 0);
 }
 
 RwTest(a_writer_whose_own_read_lease_is_over_leaves_nothing)
 {
-    check_str(write_acquire("A:1 60000 1"), RAW_TAKEN);
-    check_str(read_acquire("A:1 10 1"), RAW_HAD);
+    check_str(write_acquire("A:1:write 60000 1"), RAW_TAKEN);
+    check_str(read_acquire_under("A:2 10 1"), RAW_HAD);
     check(redis_wait_int(server, 1, 5000, "DBSIZE"));
-    check_str(write_release("A:1 0 0 0"), RAW_UNSEEN);
+    check_str(write_release("A:1:write 0 0 0"), RAW_UNSEEN);
     check_int(redis_int(server, "DBSIZE"), 0);
-    check_str(read_release("A:1 0 0 0"), "0");
+    check_str(read_release("A:2 0 0 0"), "0");
+}
+
+/* Its write lock was released, or lost: then it is a reader like any other. */
+RwTest(nobody_reads_under_a_write_lock_that_is_gone)
+{
+    check_str(write_acquire("B:1:write 5000 1"), RAW_TAKEN);
+    check_busy(read_acquire_under("A:2 5000 1"), 2000, 5000, "B:1:write 1");
+    check_str(write_release("B:1:write 0 0 0"), RAW_UNSEEN);
+    check_str(read_acquire_under("A:2 5000 1"), RAW_TAKEN);
+    check_holder("mode read A:2 1");
 }
 
 RwTest(a_reader_is_busy_for_itself_when_it_asks_to_write)
 {
     check_str(read_acquire("A:1 5000 1"), RAW_TAKEN);
-    check_busy(write_acquire("A:1 5000 1"), 2000, 5000, "A:1 1");
+    check_busy(write_acquire("A:1:write 5000 1"), 2000, 5000, "A:1 1");
     check_holder("mode read A:1 1");
 }

@@ -19,7 +19,13 @@ enum { RW_PREFER_MS = 3000 }; /* as written below */
 /* field lease count */
 static inline const char *read_acquire(const char *words)
 {
-    return raw_run(HLI_SCRIPT_RW_READ_ACQUIRE, words, RW_WRITER);
+    return raw_run(HLI_SCRIPT_RW_READ_ACQUIRE, words, RW_WRITER " none");
+}
+
+/* The same by the writer A:1:write. */
+static inline const char *read_acquire_under(const char *words)
+{
+    return raw_run(HLI_SCRIPT_RW_READ_ACQUIRE, words, RW_WRITER " A:1:write");
 }
 
 /* field count lease rest */

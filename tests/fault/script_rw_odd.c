@@ -11,18 +11,25 @@
 OddTest(new_readers_stay_away_from_a_writer_that_goes_first)
 {
     check_str(read_acquire("A:1 60000 1"), RAW_TAKEN);
-    fault_check_has(write_acquire_first("W:1 5000 1"), "A:1 1");
+    fault_check_has(write_acquire_first("W:1:write 5000 1"), "A:1 1");
     check_left(RW_WRITER, 0, RW_PREFER_MS);
     check_busy(read_acquire("B:1 5000 1"), 0, RW_PREFER_MS, "W:1:write 0");
     check_str(read_acquire("A:1 60000 2"), RAW_HAD); /* who holds already may go deeper */
     check_str(read_release("A:1 0 0 0"), RAW_UNSEEN);
     check_busy(read_acquire("B:1 5000 1"), 0, RW_PREFER_MS, "W:1:write 0");
-    check_str(write_acquire_first("W:1 5000 1"), RAW_TAKEN);
+    check_str(write_acquire_first("W:1:write 5000 1"), RAW_TAKEN);
     check_int(redis_int(server, "EXISTS " RW_WRITER), 0);
-    check_str(read_acquire("W:1 5000 1"), RAW_HAD); /* it may, whoever wants to be next */
-    fault_check_has(write_acquire_first("V:1 5000 1"), "W:1:write 1");
-    check_str(read_acquire("W:1 5000 2"), RAW_HAD);
-    check_str(write_release("W:1 0 0 0"), RAW_UNSEEN);
+    check_str(write_release("W:1:write 0 0 0"), RAW_UNSEEN);
+}
+
+OddTest(a_writer_reads_whoever_wants_to_be_next)
+{
+    check_str(write_acquire_first("A:1:write 5000 1"), RAW_TAKEN);
+    fault_check_has(write_acquire_first("V:1:write 5000 1"), "A:1:write 1");
+    check_str(read_acquire_under("A:2 5000 1"), RAW_HAD);
+    check_str(read_acquire_under("A:2 5000 2"), RAW_HAD);
+    check_str(write_release("A:1:write 0 0 0"), RAW_UNSEEN);
+    check_str(read_acquire("A:2 5000 3"), RAW_HAD);
     check_busy(read_acquire("B:1 5000 1"), 0, RW_PREFER_MS, "V:1:write 0");
 }
 
@@ -30,9 +37,9 @@ OddTest(readers_come_back_when_the_writer_gives_up)
 {
     redisContext *ear = ear_open(RW_CHANNEL);
     check_str(read_acquire("A:1 60000 1"), RAW_TAKEN);
-    fault_check_has(write_acquire_first("W:1 5000 1"), "A:1 1");
-    check_str(write_release("W:1 0 0 0"), "0");
-    check_str(write_release("W:1 0 0 0"), "0");
+    fault_check_has(write_acquire_first("W:1:write 5000 1"), "A:1 1");
+    check_str(write_release("W:1:write 0 0 0"), "0");
+    check_str(write_release("W:1:write 0 0 0"), "0");
     ear_check(ear, RW_CHANNEL, "1");
     ear_check_end(ear, RW_CHANNEL);
     check_str(read_acquire("B:1 5000 1"), RAW_HAD);
@@ -41,10 +48,10 @@ OddTest(readers_come_back_when_the_writer_gives_up)
 
 OddTest(a_writer_that_died_waiting_keeps_readers_away_for_a_moment_only)
 {
-    raw_run(HLI_SCRIPT_RW_WRITE_ACQUIRE, "W:1 5000 1", RW_WRITER " 50");
-    check_str(write_release("W:1 0 0 0"), RAW_UNSEEN);
+    raw_run(HLI_SCRIPT_RW_WRITE_ACQUIRE, "W:1:write 5000 1", RW_WRITER " 50");
+    check_str(write_release("W:1:write 0 0 0"), RAW_UNSEEN);
     check_str(read_acquire("A:1 60000 1"), RAW_TAKEN);
-    raw_run(HLI_SCRIPT_RW_WRITE_ACQUIRE, "W:2 5000 1", RW_WRITER " 50");
+    raw_run(HLI_SCRIPT_RW_WRITE_ACQUIRE, "W:2:write 5000 1", RW_WRITER " 50");
     check(redis_wait_int(server, 0, 5000, "EXISTS " RW_WRITER));
     check_str(read_acquire("B:1 5000 1"), RAW_HAD);
 }
@@ -52,14 +59,14 @@ OddTest(a_writer_that_died_waiting_keeps_readers_away_for_a_moment_only)
 OddTest(a_writer_gives_up_only_what_it_has_asked_for_itself)
 {
     check_str(read_acquire("A:1 60000 1"), RAW_TAKEN);
-    write_acquire_first("W:1 5000 1");
-    write_acquire_first("V:1 5000 1");
-    check_str(write_release("W:1 0 0 0"), "0");
+    write_acquire_first("W:1:write 5000 1");
+    write_acquire_first("V:1:write 5000 1");
+    check_str(write_release("W:1:write 0 0 0"), "0");
     check_str(redis_str(server, "GET " RW_WRITER), "V:1:write");
     check_str(read_release("A:1 0 0 0"), RAW_UNSEEN);
-    check_str(write_acquire_first("W:2 5000 1"), RAW_TAKEN);
+    check_str(write_acquire_first("W:2:write 5000 1"), RAW_TAKEN);
     check_str(redis_str(server, "GET " RW_WRITER), "V:1:write");
-    check_str(write_release("V:1 1 5000 0"), "0"); /* no giving up */
+    check_str(write_release("V:1:write 1 5000 0"), "0"); /* no giving up */
     check_str(redis_str(server, "GET " RW_WRITER), "V:1:write");
 }
 
@@ -81,13 +88,13 @@ OddTest(readers_are_thrown_out_with_their_hold_keys)
 OddTest(a_writer_is_thrown_out)
 {
     redisContext *ear = ear_open(RW_CHANNEL);
-    check_str(write_acquire("A:1 5000 1"), RAW_TAKEN);
+    check_str(write_acquire("A:1:write 5000 1"), RAW_TAKEN);
     check_str(force_release("read"), "0");
-    check_str(read_acquire("A:1 5000 1"), RAW_HAD);
+    check_str(read_acquire_under("A:2 5000 1"), RAW_HAD);
     check_str(force_release("read"), "1");
     check_holder("mode write A:1:write 1");
     check_int(redis_int(server, "DBSIZE"), 1);
-    check_str(read_acquire("A:1 5000 1"), RAW_HAD);
+    check_str(read_acquire_under("A:2 5000 1"), RAW_HAD);
     check_str(force_release("write"), "1");
     check_int(redis_int(server, "DBSIZE"), 0);
     ear_check(ear, RW_CHANNEL, "1");
@@ -124,20 +131,20 @@ OddTest(an_operator_sees_who_reads_and_who_writes)
     check_str(inspect("write x"), "0 -2  0 read 1");
     check_str(read_acquire("B:1 5000 1"), RAW_HAD);
     check_str(read_acquire("B:1 5000 2"), RAW_HAD);
-    check_inspected(inspect("read B:1"), "B:1 2 read 2");
-    fault_check_has(inspect("read C:1"), " read 2");
+    check_inspected(inspect("read B"), "B:1 2 read 2");
+    fault_check_has(inspect("read C"), " read 2");
     check_str(read_release("A:1 0 0 0"), RAW_UNSEEN);
     check_str(read_release("B:1 0 0 5000"), RAW_UNSEEN);
-    check_inspected(inspect("read B:1"), "B:1:rest 0 read 1");
+    check_inspected(inspect("read B"), "B:1:rest 0 read 1");
 }
 
 OddTest(an_operator_sees_a_writer_that_reads)
 {
-    check_str(write_acquire("A:1 5000 1"), RAW_TAKEN);
-    check_str(inspect("read A:1"), "0 -2  0 write 0");
+    check_str(write_acquire("A:1:write 5000 1"), RAW_TAKEN);
+    check_str(inspect("read A"), "0 -2  0 write 0");
     check_inspected(inspect("write x"), "A:1:write 1 write 0");
-    check_str(read_acquire("A:1 5000 1"), RAW_HAD);
-    check_inspected(inspect("read x"), "A:1 1 write 1");
+    check_str(read_acquire_under("A:2 5000 1"), RAW_HAD);
+    check_inspected(inspect("read x"), "A:2 1 write 1");
     check_inspected(inspect("write x"), "A:1:write 1 write 1");
 }
 
@@ -148,7 +155,7 @@ OddTest(who_leaves_may_do_so_at_maxmemory_and_who_comes_leaves_nothing)
     check_str(read_acquire("B:1 60000 1"), RAW_HAD);
     redis_do(server, "CONFIG SET maxmemory 1");
     fault_check_has(read_acquire("C:1 5000 1"), "OOM");
-    fault_check_has(write_acquire_first("W:1 5000 1"), " 60");
+    fault_check_has(write_acquire_first("W:1:write 5000 1"), " 60");
     check_int(redis_int(server, "DBSIZE"), 5);
     check_str(read_renew("70000 A:1"), "1 3");
     check_str(read_release("A:1 1 90000 0"), RAW_UNSEEN);
@@ -157,28 +164,28 @@ OddTest(who_leaves_may_do_so_at_maxmemory_and_who_comes_leaves_nothing)
     check_str(read_release("A:1 0 0 0"), RAW_UNSEEN);
     check_int(redis_int(server, "DBSIZE"), 0);
     fault_check_has(read_acquire("C:1 5000 1"), "OOM");
-    fault_check_has(write_acquire("C:1 5000 1"), "OOM");
+    fault_check_has(write_acquire("C:1:write 5000 1"), "OOM");
     check_int(redis_int(server, "DBSIZE"), 0);
 }
 
 OddTest(a_writer_becomes_a_reader_at_maxmemory)
 {
-    check_str(write_acquire("A:1 60000 1"), RAW_TAKEN);
-    check_str(write_acquire("A:1 60000 2"), RAW_HAD);
-    check_str(read_acquire("A:1 60000 1"), RAW_HAD);
+    check_str(write_acquire("A:1:write 60000 1"), RAW_TAKEN);
+    check_str(write_acquire("A:1:write 60000 2"), RAW_HAD);
+    check_str(read_acquire_under("A:2 60000 1"), RAW_HAD);
     redis_do(server, "CONFIG SET maxmemory 1");
-    check_str(write_release("A:1 1 60000 0"), RAW_UNSEEN);
-    check_str(write_release("A:1 0 0 0"), RAW_UNSEEN);
-    check_holder("mode read A:1 1");
-    check_str(read_release("A:1 0 0 900"), RAW_UNSEEN);
-    check_holder("mode read A:1:rest 1");
+    check_str(write_release("A:1:write 1 60000 0"), RAW_UNSEEN);
+    check_str(write_release("A:1:write 0 0 0"), RAW_UNSEEN);
+    check_holder("mode read A:2 1");
+    check_str(read_release("A:2 0 0 900"), RAW_UNSEEN);
+    check_holder("mode read A:2:rest 1");
 }
 
 OddTest(a_lock_that_may_have_no_expiry_is_not_taken)
 {
     redis_do(server, "ACL SETUSER hltest -pexpire");
     check(strncmp(read_acquire("A:1 5000 1"), "1 ", 2) != 0);
-    check(strncmp(write_acquire("A:1 5000 1"), "1 ", 2) != 0);
+    check(strncmp(write_acquire("A:1:write 5000 1"), "1 ", 2) != 0);
     check_int(redis_int(server, "DBSIZE"), 0);
 }
 
@@ -187,9 +194,9 @@ OddTest(a_message_that_may_not_be_sent_is_no_failure)
     check_str(read_acquire("A:1 5000 1"), RAW_TAKEN);
     redis_do(server, "ACL SETUSER hltest -publish");
     check_str(read_release("A:1 0 0 0"), RAW_UNSEEN);
-    check_str(write_acquire("A:1 5000 1"), RAW_TAKEN);
-    check_str(write_release("A:1 0 0 0"), RAW_UNSEEN);
-    check_str(write_acquire("A:1 5000 1"), RAW_TAKEN);
+    check_str(write_acquire("A:1:write 5000 1"), RAW_TAKEN);
+    check_str(write_release("A:1:write 0 0 0"), RAW_UNSEEN);
+    check_str(write_acquire("A:1:write 5000 1"), RAW_TAKEN);
     check_str(force_release("write"), "1");
     check_int(redis_int(server, "DBSIZE"), 0);
 }
@@ -198,9 +205,9 @@ OddTest(what_is_no_hash_is_an_error_and_stays_as_it_is)
 {
     redis_do(server, "SET n stranger");
     fault_check_has(read_acquire("A:1 5000 1"), "WRONGTYPE");
-    fault_check_has(write_acquire("A:1 5000 1"), "WRONGTYPE");
+    fault_check_has(write_acquire("A:1:write 5000 1"), "WRONGTYPE");
     fault_check_has(read_release("A:1 0 0 0"), "WRONGTYPE");
-    fault_check_has(write_release("A:1 0 0 0"), "WRONGTYPE");
+    fault_check_has(write_release("A:1:write 0 0 0"), "WRONGTYPE");
     fault_check_has(force_release("read"), "WRONGTYPE");
     fault_check_has(inspect("read x"), "WRONGTYPE");
     check_str(read_renew("5000 A:1"), "1 -1");
@@ -212,7 +219,7 @@ OddTest(a_lock_of_another_kind_is_busy_and_stays_as_it_is)
 {
     check_str(acquire("A:1 5000 1"), RAW_TAKEN);
     check_busy(read_acquire("B:1 5000 1"), 2000, 5000, "A:1 1");
-    check_busy(write_acquire("B:1 5000 1"), 2000, 5000, "A:1 1");
+    check_busy(write_acquire("B:1:write 5000 1"), 2000, 5000, "A:1 1");
     check_str(force_release("write"), "0");
     check_holder("A:1 1");
     check_str(release("A:1 0 0 0"), RAW_DONE);
@@ -231,10 +238,10 @@ OddTest(odd_values_are_survived)
         check_int(redis_int(server, "DBSIZE"), 0);
         redis_do(server, "HSET n mode read A:1 %s", odd[i]);
         redis_do(server, "PEXPIRE n 60000");
-        check_str(write_acquire("W:1 5000 1"), RAW_TAKEN);
+        check_str(write_acquire("W:1:write 5000 1"), RAW_TAKEN);
         redis_do(server, "HSET n W:1:write %s", odd[i]);
-        check_str(write_release("W:1 1 5000 0"), RAW_UNSEEN);
-        check_str(write_release("W:1 0 0 0"), RAW_UNSEEN);
+        check_str(write_release("W:1:write 1 5000 0"), RAW_UNSEEN);
+        check_str(write_release("W:1:write 0 0 0"), RAW_UNSEEN);
         check_int(redis_int(server, "DBSIZE"), 0);
     }
 }
