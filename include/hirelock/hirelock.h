@@ -9,6 +9,7 @@
 #include <hirelock/error.h>
 #include <hirelock/fenced_lock.h>
 #include <hirelock/lock.h>
+#include <hirelock/rw_lock.h>
 #include <hirelock/spin_lock.h>
 #include <hirelock/version.h>
 

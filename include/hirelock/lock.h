@@ -65,7 +65,9 @@ enum {
     HL_LOCK_POSTED_RELEASE = 1,
     /* An acquire by the owner that holds already is HL_EDEADLK, and changes nothing; without it
      * acquires nest. */
-    HL_LOCK_NON_REENTRANT = 2
+    HL_LOCK_NON_REENTRANT = 2,
+    /* Of a read-write lock (rw_lock.h): while a writer waits, new readers stay away. */
+    HL_LOCK_PREFER_WRITERS = 4
 };
 
 /* What a handle may be asked to do differently; zero is the default. */
@@ -194,10 +196,11 @@ HL_API HL_MUST_CHECK int hl_lock_acquire_for(hl_lock *lock, int64_t wait_ms, hl_
  * Returns: 0: held, and hl_lock_is_held() was true just before the return. HL_EBUSY: held by
  * another (no waiting). HL_ETIMEDOUT: the wait time is over. HL_ECANCELED: options->cancel was
  * fired, or the client was closed meanwhile. HL_ELOST: a nested call on a hold that is lost; it is
- * not held. HL_EDEADLK: it would wait for its own owner (HL_LOCK_NON_REENTRANT). HL_EINVAL;
- * HL_ENOMEM. HL_ECONN, HL_EPROTO: no usable server for the wait time or for outage_timeout_ms.
- * HL_ESERVER: a refusal, at once when it cannot pass (WRONGTYPE) and after outage_timeout_ms when
- * it may (LOADING, OOM, READONLY). HL_EDENIED: at once. HL_ECLOSED; HL_EFORKED.
+ * not held. HL_EDEADLK: it would wait for its own owner (HL_LOCK_NON_REENTRANT, rw_lock.h).
+ * HL_EINVAL; HL_ENOMEM. HL_ECONN, HL_EPROTO: no usable server for the wait time or for
+ * outage_timeout_ms. HL_ESERVER: a refusal, at once when it cannot pass (WRONGTYPE) and after
+ * outage_timeout_ms when it may (LOADING, OOM, READONLY). HL_EDENIED: at once. HL_ECLOSED;
+ * HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_lock_acquire_with(hl_lock *lock, const hl_acquire_options *options,
                                               hl_error *err);

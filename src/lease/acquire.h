@@ -19,7 +19,8 @@ struct hli_acquire_way {
     bool listens;           /* with backoff_ms: to the channel, too */
     int64_t backoff_ms;     /* looks in after so long, then after twice as long ... */
     int64_t backoff_max_ms; /* ... up to this; 0: waits for a message in the usual way */
-    uint64_t number;        /* the field's, given by the kind; 0: a new one */
+    uint64_t under;         /* of a reader: the number of its owner's write lock; 0 without */
+    bool goes_first;        /* of a writer that waits: new readers stay away */
     uint32_t need;          /* of a kind that counts: so much at once */
 };
 

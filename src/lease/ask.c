@@ -49,8 +49,6 @@ static struct hli_acquire *ask_begin_tenure(struct hli_turn *turn)
         return NULL;
     }
     if (head && name->current->state == HLI_TENURE_NEW) {
-        if (head->way.number != 0)
-            name->current->number = head->way.number;
         hli_tenure_move(name->current, HLI_TENURE_ASK);
         hli_contest_forget_problem(name);
     }

@@ -35,15 +35,17 @@ struct hli_leaving {
     bool is_silent;    /* nobody is told by a message */
 };
 
-struct hli_kind {             /* immutable */
-    char id;                  /* in the map of names */
-    bool is_handed_on;        /* by grants, passes and lingering: has a queue and a word */
-    bool is_per_owner;        /* each owner has a name of its own */
-    bool is_used_once;        /* such a name serves for one tenure, whose number it knows */
-    bool has_no_owner;        /* one thread may wait for it several times */
-    bool is_kept_up;          /* a renewal is sent for holds with a lease time of their own, too */
-    const char *channel;      /* what its waiters listen to is this, and the name in braces */
-    const char *field_suffix; /* of its fields: "" or ":write" */
+struct hli_kind {      /* immutable */
+    char id;           /* in the map of names */
+    bool is_handed_on; /* by grants, passes and lingering: has a queue and a word */
+    bool is_per_owner; /* each owner has a name of its own */
+    bool is_used_once; /* such a name serves for one tenure, whose number it knows */
+    bool has_no_owner; /* one thread may wait for it several times */
+    bool is_kept_up;   /* a renewal is sent for holds with a lease time of their own, too */
+    const struct hli_kind *sister; /* the other half of its locks, or NULL: a deed on one may be one
+                                      on both */
+    const char *channel;           /* what its waiters listen to is this, and the name in braces */
+    const char *field_suffix;      /* of its fields: "" or ":write" */
     hli_script_id renew;
 
     /* Format requests; name mutex. Errors: HL_ENOMEM, and the op holds what it held. */

@@ -113,7 +113,9 @@ static void name_look_if_sibling(struct hli_name *name, void *arg)
 {
     const struct hli_name *other = arg;
 
-    if (name->kind == other->kind && name->length == other->length &&
+    bool is_kin = name->kind == other->kind || name->kind == other->kind->sister;
+
+    if (is_kin && name->length == other->length &&
         memcmp(name->bytes, other->bytes, name->length) == 0)
         name_look_at_hold(name);
 }
@@ -133,14 +135,15 @@ static void lock_review_run(void *arg)
 }
 
 /* A hold of this process may be the one that was deleted: it is told at once, not with its next
- * renewal; and what lingers must not be taken up again. Where each owner has a name of his own, the
- * loop looks for them; without memory they learn it by their renewals. */
+ * renewal; and what lingers must not be taken up again. Where each owner has a name of his own, or
+ * the other half of the lock goes with it, the loop looks for them; without memory they learn it by
+ * their renewals. */
 static void lock_look_at_hold(struct hli_name *name)
 {
-    if (!name->kind->is_per_owner) {
+    if (!name->kind->is_per_owner)
         name_look_at_hold(name);
+    if (!name->kind->is_per_owner && !name->kind->sister)
         return;
-    }
     struct lock_review *review = malloc(sizeof(*review));
     if (!review)
         return;

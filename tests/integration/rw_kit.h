@@ -1,0 +1,93 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What the tests of the read-write lock "stock" share. A test that ends by rw_down() has left no
+ * key behind, unless it fails.
+ */
+#ifndef HL_TEST_RW_KIT_H
+#define HL_TEST_RW_KIT_H
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "support/actor.h"
+#include "support/lock_support.h"
+#include "support/recorder.h"
+
+#define RW_CHANNEL "redisson_rwlock:{stock}"
+#define RW_WRITER "hirelock_rw_writer:{stock}"
+
+#define Law(suite, name) Test(suite, name, .init = server_up, .fini = rw_down)
+
+struct rw {
+    hl_client *client;
+    hl_lock *read, *write;
+};
+
+enum { RW_LIMIT = 32 };
+static hl_lock *rw_made[2 * RW_LIMIT];
+static int rw_count;
+
+static inline struct rw rw_new_with(hl_client *client, const hl_lock_options *options)
+{
+    struct rw rw = {.client = client};
+    expect_ok(hl_rw_lock_new(client, "stock", options, &rw.read, &rw.write, NULL));
+    check(rw_count < 2 * RW_LIMIT);
+    rw_made[rw_count++] = rw.read;
+    rw_made[rw_count++] = rw.write;
+    return rw;
+}
+
+static inline struct rw rw_new(hl_client *client)
+{
+    return rw_new_with(client, NULL);
+}
+
+/* With a client of its own, whose poll comes when the test is long over: what happens is heard. */
+static inline struct rw rw_new_deaf(void)
+{
+    return rw_new(open_client(CLIENT(.poll_ms = 60000)));
+}
+
+static inline void rw_down(void)
+{
+    actors_stop();
+    check_msg(redis_wait_int(server, 0, 10000, "DBSIZE"), "left behind: %s",
+              redis_str(server, "KEYS *"));
+    while (rw_count > 0)
+        hl_lock_free(rw_made[--rw_count]);
+    server_down();
+}
+
+/* What stands in Redis: "read 2", "write 1" (fields beside the mode), or "". */
+static inline const char *rw_state(void)
+{
+    static _Thread_local char text[64];
+    const char *mode = redis_str(server, "HGET stock mode");
+    if (strcmp(mode, "(nil)") == 0)
+        return "";
+    snprintf(text, sizeof text, "%s %d", mode, (int)redis_int(server, "HLEN stock") - 1);
+    return text;
+}
+
+static inline bool rw_is_in_state(void *wanted)
+{
+    return strcmp(rw_state(), wanted) == 0;
+}
+
+static inline void expect_state(const char *wanted)
+{
+    check_msg(wait_until(rw_is_in_state, (void *)wanted, 5000), "%s, expected %s",
+              redis_str(server, "HGETALL stock"), wanted);
+}
+
+/* A thread that waits for one of the halves. */
+static inline struct actor *rw_waits(hl_lock *lock)
+{
+    struct actor *actor = actor_start();
+    actor_begin_acquire(actor, lock, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
+    return actor;
+}
+
+#endif
