@@ -73,11 +73,11 @@ static void release_request_looked(struct hli_wait *wait)
 static void release_request_run(struct hli_callback *callback)
 {
     struct lock_release_request *request = HLI_OF(callback, struct lock_release_request, callback);
+    int code = request->released.wait.code;
 
     hli_released_count(&request->released);
     if (hli_wait_end(&request->released.wait))
         release_request_unref(request); /* the timer's */
-    int code = request->released.wait.code;
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not count references */
     request->done(code, code < 0 ? &request->err : NULL, request->arg);
     release_request_unref(request); /* the completion's */
