@@ -30,6 +30,7 @@ end
 if not found then return {0} end
 if mode == ARGV[1] then
   call('DEL', name)
-  redis.pcall(ARGV[3], ARGV[2], mode == 'write' and '1' or '0')
+  if mode == 'write' then redis.pcall(ARGV[3], ARGV[2], '1') end
+  redis.pcall(ARGV[3], ARGV[2], '0')
 end
 return {1}

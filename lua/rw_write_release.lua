@@ -15,14 +15,15 @@
 --
 -- Keeps: works at maxmemory (DEL before HSET, PEXPIRE before HINCRBY). A writer that has taken a read lock as well goes on as a
 -- reader: the lock does not rest then, its expiry is that reader's, on which nobody else relies, and other readers hear that
--- they may come in (Redisson's own release tells them nothing here). The message is last and its refusal is no failure.
+-- they may come in (Redisson's own release tells them nothing here). Two messages: by '1' Redisson wakes those that sleep
+-- already, and '0' it remembers for one that is about to. They are last, and their refusal is no failure.
 local name, own, want = KEYS[1], ARGV[1], tonumber(ARGV[2])
 local call, pcall, levels = redis.call, redis.pcall, 1000
 local count = call('HGET', name, own)
 if not count then
   if want == 0 and pcall('GET', ARGV[7]) == own then
     pcall('DEL', ARGV[7])
-    pcall(ARGV[6], ARGV[5], '1')
+    pcall(ARGV[6], ARGV[5], '0')
   end
   return {0}
 end
@@ -59,4 +60,5 @@ else
   if left > 0 then call('PEXPIRE', name, left) end
 end
 pcall(ARGV[6], ARGV[5], '1')
+pcall(ARGV[6], ARGV[5], '0')
 return {1, '', -1}

@@ -100,11 +100,15 @@ bool hli_script_is_plain(hli_script_id id, const struct hli_reply *reply)
     case HLI_SCRIPT_LATCH_COUNT:
     case HLI_SCRIPT_LOCK_ACQUIRE:
     case HLI_SCRIPT_PERMIT_ACQUIRE:
+    case HLI_SCRIPT_RW_READ_ACQUIRE:
+    case HLI_SCRIPT_RW_WRITE_ACQUIRE:
     case HLI_SCRIPT_SEMAPHORE_ACQUIRE:
         return status->integer == 0 || status->integer == 1;
     case HLI_SCRIPT_LATCH_COUNT_DOWN:
     case HLI_SCRIPT_LOCK_RELEASE:
     case HLI_SCRIPT_PERMIT_RELEASE:
+    case HLI_SCRIPT_RW_READ_RELEASE:
+    case HLI_SCRIPT_RW_WRITE_RELEASE:
     case HLI_SCRIPT_SEMAPHORE_ADD:
         return status->integer == 1;
     default:

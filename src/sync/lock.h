@@ -38,6 +38,7 @@ struct hl_lock {
     bool is_flat : 1;
     bool is_fenced : 1;
     bool listens : 1;
+    bool goes_first : 1;
     uint16_t linger_ms, backoff_min_ms, backoff_max_ms;
 };
 

@@ -72,6 +72,7 @@ struct hli_acquire_way hli_lock_acquire_way(const hl_lock *lock)
         .is_fenced = lock->is_fenced,
         .lingers = lock->linger_ms > 0,
         .listens = lock->listens,
+        .goes_first = lock->goes_first,
         .backoff_ms = lock->backoff_min_ms,
         .backoff_max_ms = lock->backoff_max_ms,
     };

@@ -100,7 +100,7 @@ int hl_rw_lock_new(hl_client *client, const char *name, const hl_lock_options *o
         hl_lock_free(read);
         return rc;
     }
-    write->acquire_way.goes_first = rw_prefers_writers(options);
+    write->goes_first = rw_prefers_writers(options);
     *ret_read = read;
     *ret_write = write;
     return 0;

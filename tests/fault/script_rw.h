@@ -70,6 +70,13 @@ static inline const char *inspect(const char *words)
     return fault_script(server, HLI_SCRIPT_RW_INSPECT, "n", words);
 }
 
+/* Redisson's sleepers by the first, and one of it that is about to sleep by the second. */
+static inline void check_all_woken(redisContext *ear)
+{
+    ear_check(ear, RW_CHANNEL, "1");
+    ear_check(ear, RW_CHANNEL, "0");
+}
+
 /* "0 pttl 0 0 holder count" */
 static inline void check_busy(const char *said, int64_t from_ms, int64_t to_ms, const char *holder)
 {
