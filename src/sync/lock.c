@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "lease/shortcut.h"
+#include "sync/released.h"
 #include "sync/request.h"
 
 int hli_lock_check(const hl_lock *lock, hl_error *err)
@@ -71,23 +72,6 @@ int hl_lock_try_acquire(hl_lock *lock, hl_error *err)
     return hl_lock_acquire_for(lock, HL_NO_WAIT, err);
 }
 
-static int lock_release_name(const hl_lock *lock, struct hli_name *name, struct hl_owner *mine,
-                             hl_error *err)
-{
-    const struct hli_release_way way = hli_lock_release_way(lock);
-    struct hli_released released;
-    int cancelability = hli_cancelability_off();
-
-    hli_released_init(&released, name, err);
-    if (!way.is_posted)
-        hli_wait_will_block(&released.wait);
-    hli_release_start(name, mine, &way, &released.wait);
-    int rc = hli_wait_block(&released.wait);
-    hli_released_count(&released);
-    hli_cancelability_restore(cancelability);
-    return rc;
-}
-
 static int lock_release(hl_lock *lock, hl_owner *owner, hl_error *err)
 {
     int rc = hli_request_check_owner(lock->name->client, owner, err);
@@ -100,7 +84,8 @@ static int lock_release(hl_lock *lock, hl_owner *owner, hl_error *err)
     struct hli_name *name = hli_lock_find_name(lock, mine);
     if (!name)
         return hli_release_fail(err, lock->name, HL_ENOTOWNER, hl_err_text(HL_ENOTOWNER));
-    rc = lock_release_name(lock, name, mine, err);
+    const struct hli_release_way way = hli_lock_release_way(lock);
+    rc = hli_released_block(name, mine, &way, err);
     hli_name_unref(name);
     return rc;
 }

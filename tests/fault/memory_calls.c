@@ -103,11 +103,13 @@ static void subject_end(struct subject *subject)
     redis_do(server, "DEL subject owned"); /* holds that close left to their lease */
 }
 
-/* 0 or HL_ENOMEM, with words; after the latter everything is as it was before. */
+/* 0 or HL_ENOMEM, with words; after the latter everything is as it was before. What changes
+ * something and was sent may also be HL_EUNKNOWN, if its answer could not be read. */
 static void subject_verify(void *arg, bool failed)
 {
     struct subject *subject = arg;
-    check_msg(subject->code == HL_OK || (failed && subject->code == HL_ENOMEM),
+    bool is_told = subject->code == HL_ENOMEM || subject->code == HL_EUNKNOWN;
+    check_msg(subject->code == HL_OK || (failed && is_told),
               "the call ended with %s (%s)", hl_err_name(subject->code), subject->err.text);
     if (subject->code == HL_ENOMEM && subject->wants_hold) {
         check(hl_lock_is_held(subject->lock, NULL));
