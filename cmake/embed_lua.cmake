@@ -7,8 +7,27 @@
 #   OUTPUT_DIR/redis/script_list.h   the X-macro behind the enum of scripts
 #   OUTPUT_DIR/redis/script_table.c  the scripts' bytes and SHA-1 digests
 # A file that is named like the first word of others, family.lua, stands before each family_verb.lua.
-# Bytes, not a string literal: C11 guarantees only 4,095 characters of those. The digest is of
+# A line "-- include NAME" stands for the script of that name, with what stands before it. Bytes, not a string literal: C11 guarantees only 4,095 characters of those. The digest is of
 # exactly these bytes, so it is the one that SCRIPT LOAD answers.
+
+# read_script(NAME TEXT)
+function(read_script name ret_text)
+    string(REGEX REPLACE "_.*" "" family ${name})
+    set(text "")
+    foreach(part ${family} ${name})
+        if(EXISTS ${LUA_DIR}/${part}.lua)
+            file(READ ${LUA_DIR}/${part}.lua part_text)
+            string(APPEND text "${part_text}")
+        endif()
+    endforeach()
+    string(REGEX MATCHALL "\n *-- include [a-z_]+" includes "${text}")
+    foreach(include IN LISTS includes)
+        string(REGEX REPLACE ".* " "" included ${include})
+        read_script(${included} included_text)
+        string(REPLACE "${include}\n" "\n${included_text}" text "${text}")
+    endforeach()
+    set(${ret_text} "${text}" PARENT_SCOPE)
+endfunction()
 
 string(REPLACE "," ";" SCRIPTS "${SCRIPTS}")
 set(spdx "/* SPDX-FileCopyrightText: hirelock contributors */\n/* SPDX-License-Identifier: MIT */\n")
@@ -18,15 +37,8 @@ set(texts "")
 set(rows "")
 
 foreach(name IN LISTS SCRIPTS)
-    string(REGEX REPLACE "_.*" "" family ${name})
     set(file ${OUTPUT_DIR}/${name}.lua)
-    set(text "")
-    foreach(part ${family} ${name})
-        if(EXISTS ${LUA_DIR}/${part}.lua)
-            file(READ ${LUA_DIR}/${part}.lua part_text)
-            string(APPEND text "${part_text}")
-        endif()
-    endforeach()
+    read_script(${name} text)
     file(WRITE ${file} "${text}")
     file(SHA1 ${file} digest)
     file(READ ${file} bytes HEX)

@@ -36,6 +36,7 @@ extern "C" {
     X(ENOTOWNER, -4, "this owner does not hold the lock", OUTCOME)                                 \
     X(ELOST, -5, "the hold ended before its release", OUTCOME)                                     \
     X(EUNKNOWN, -6, "the request was sent, its outcome is unknown", OUTCOME)                       \
+    X(EFENCED, -7, "a larger token has been there before", OUTCOME)                                \
     X(EINVAL, -20, "invalid argument", FAULT)                                                      \
     X(ENOMEM, -21, "out of memory", FAULT)                                                         \
     X(ECONN, -22, "no server can be reached", FAULT)                                               \

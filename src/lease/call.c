@@ -136,22 +136,38 @@ static void call_send(struct hli_call *call)
     hli_link_send(call->client->link, &call->op);
 }
 
-/* Waits for the link, or for a pause, with the op's reference. */
-static void call_retry_later(struct hli_call *call, const struct hli_answer *answer)
+/* In the list, with the op's reference. */
+static void call_wait_on(struct hli_call *call)
 {
     hl_client *client = call->client;
 
+    pthread_mutex_lock(&client->calls_mutex);
+    TAILQ_INSERT_TAIL(&client->calls, call, link);
+    pthread_mutex_unlock(&client->calls_mutex);
+    hli_timer_set_earlier(client->loop, &client->calls_timer,
+                          hli_after_ms(hli_now(), CALL_RETRY_MS));
+}
+
+/* Waits for the link, or for a pause. */
+static void call_retry_later(struct hli_call *call, const struct hli_answer *answer)
+{
     pthread_mutex_lock(&call->mutex);
     call->is_in_flight = false;
     call->may_have_run = call->may_have_run || answer->verdict == HLI_UNKNOWN;
     call->problem = answer->code;
     snprintf(call->problem_text, sizeof(call->problem_text), "%s", answer->text);
     pthread_mutex_unlock(&call->mutex);
-    pthread_mutex_lock(&client->calls_mutex);
-    TAILQ_INSERT_TAIL(&client->calls, call, link);
-    pthread_mutex_unlock(&client->calls_mutex);
-    hli_timer_set_earlier(client->loop, &client->calls_timer,
-                          hli_after_ms(hli_now(), CALL_RETRY_MS));
+    call_wait_on(call);
+}
+
+/* A deed is not sent any more when its time is nearly over: under way at its end it would be
+ * unknown, which is worse than what is known by now. */
+static bool call_is_too_late(struct hli_call *call)
+{
+    pthread_mutex_lock(&call->mutex);
+    bool is_late = call->is_deed && hli_after_ms(hli_now(), CALL_RETRY_MS) >= call->wait.look_at;
+    pthread_mutex_unlock(&call->mutex);
+    return is_late;
 }
 
 static void call_read(struct hli_call *call, const struct hli_reply *reply)
@@ -226,7 +242,10 @@ void hli_calls_retry(hl_client *client)
     for (; count > 0 && (call = calls_take(client)); count--) {
         if (atomic_load(&client->is_closed))
             call_end(call, HL_ECANCELED, "the client is closed");
-        else if (!call_is_over(call))
+        else if (!call_is_over(call) && call_is_too_late(call)) {
+            call_wait_on(call);
+            continue;
+        } else if (!call_is_over(call))
             call_send(call);
         hli_call_unref(call); /* the list's, once the op's */
     }

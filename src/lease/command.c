@@ -4,8 +4,11 @@
  */
 #include "lease/command.h"
 
+#include "lease/write.h"
+
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 struct hli_bytes hli_command_number(char text[HLI_NUMBER_SIZE], int64_t number)
 {
@@ -55,6 +58,21 @@ static int command_take(const struct hli_tenure *tenure, struct hli_op *op,
     return hli_op_script(op, HLI_SCRIPT_LOCK_ACQUIRE, &said);
 }
 
+/* fence_release: the words of lock_release, and what is written. */
+static int command_leave_writing(struct hli_op *op, const struct hli_write *write,
+                                 const struct hli_script_words *said)
+{
+    enum { MOST = 13 };
+    struct hli_bytes keys[3] = {said->keys[0]}, args[MOST + HLI_WRITE_WORDS];
+
+    hli_write_keys(write, keys + 1);
+    memcpy(args, said->args, said->arg_count * sizeof(*args));
+    hli_write_words(write, args + said->arg_count);
+    return hli_op_script(
+        op, HLI_SCRIPT_FENCE_RELEASE,
+        &(struct hli_script_words){keys, 3, args, said->arg_count + HLI_WRITE_WORDS});
+}
+
 /* lock_release. Who has a token hands one on. */
 static int command_leave(const struct hli_tenure *tenure, struct hli_op *op,
                          const struct hli_leaving *leaving)
@@ -81,13 +99,16 @@ static int command_leave(const struct hli_tenure *tenure, struct hli_op *op,
         hli_command_derived(tenure, HLI_NAME_TOKEN, token_key),
     };
 
-    return hli_op_script(op, HLI_SCRIPT_LOCK_RELEASE,
-                         &(struct hli_script_words){&key, 1, args, has_token ? 13 : 12});
+    const struct hli_script_words said = {&key, 1, args, has_token ? 13 : 12};
+
+    return leaving->write ? command_leave_writing(op, leaving->write, &said)
+                          : hli_op_script(op, HLI_SCRIPT_LOCK_RELEASE, &said);
 }
 
 const struct hli_kind hli_kind_lock = {
     .id = 'l',
     .is_handed_on = true,
+    .writes = true,
     .channel = HLI_NAME_REDISSON_CHANNEL,
     .field_suffix = "",
     .renew = HLI_SCRIPT_LOCK_RENEW,

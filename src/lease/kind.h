@@ -17,6 +17,7 @@
 struct hli_name;
 struct hli_tenure;
 struct hli_turn;
+struct hli_write;
 
 /* What a request asks for: `count` levels, absolute. */
 struct hli_taking {
@@ -31,8 +32,9 @@ struct hli_taking {
 struct hli_leaving {
     uint32_t count;
     int64_t lease_ms, rest_ms;
-    bool is_courteous; /* Redisson's waiters are looked for */
-    bool is_silent;    /* nobody is told by a message */
+    bool is_courteous;             /* Redisson's waiters are looked for */
+    bool is_silent;                /* nobody is told by a message */
+    const struct hli_write *write; /* what is written with it; NULL: nothing */
 };
 
 struct hli_kind {      /* immutable */
@@ -42,6 +44,7 @@ struct hli_kind {      /* immutable */
     bool is_used_once; /* such a name serves for one tenure, whose number it knows */
     bool has_no_owner; /* one thread may wait for it several times */
     bool is_kept_up;   /* a renewal is sent for holds with a lease time of their own, too */
+    bool writes;       /* its releases may write data */
     const struct hli_kind *sister; /* the other half of its locks, or NULL: a deed on one may be one
                                       on both */
     const char *channel;           /* what its waiters listen to is this, and the name in braces */

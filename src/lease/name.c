@@ -35,13 +35,13 @@ static size_t name_write_braced(char *to, struct hli_bytes name)
     return used;
 }
 
-static size_t name_write_derived(char *to, const char *prefix, struct hli_bytes name)
+size_t hli_name_derive(struct hli_bytes name, const char *prefix, char text[HLI_CHANNEL_SIZE])
 {
     size_t used = strlen(prefix);
 
     /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the rest follows */
-    memcpy(to, prefix, used);
-    return used + name_write_braced(to + used, name);
+    memcpy(text, prefix, used);
+    return used + name_write_braced(text + used, name);
 }
 
 static struct hli_bytes name_text(const struct hli_name *name)
@@ -51,7 +51,7 @@ static struct hli_bytes name_text(const struct hli_name *name)
 
 size_t hli_name_write(const struct hli_name *name, const char *prefix, char text[HLI_CHANNEL_SIZE])
 {
-    return name_write_derived(text, prefix, name_text(name));
+    return hli_name_derive(name_text(name), prefix, text);
 }
 
 size_t hli_name_write_suffixed(const struct hli_name *name, const char *suffix,
@@ -70,12 +70,15 @@ size_t hli_name_write_channel(const struct hli_name *name, char text[HLI_CHANNEL
     return hli_name_write(name, name->kind->channel, text);
 }
 
-/* A queue of ours: what is done to it would be done to a lock of that name. */
+static bool name_begins(const void *bytes, size_t length, const char *prefix)
+{
+    return length >= strlen(prefix) && memcmp(bytes, prefix, strlen(prefix)) == 0;
+}
+
+/* A key of ours beside another name: what is done to it would be done to a lock of that name. */
 static bool name_is_reserved(const void *bytes, size_t length)
 {
-    static const char prefix[] = HLI_NAME_QUEUE;
-
-    return length >= strlen(prefix) && memcmp(bytes, prefix, strlen(prefix)) == 0;
+    return name_begins(bytes, length, HLI_NAME_QUEUE) || name_begins(bytes, length, HLI_NAME_FENCE);
 }
 
 bool hli_name_is_valid(const void *bytes, size_t length)
@@ -85,7 +88,7 @@ bool hli_name_is_valid(const void *bytes, size_t length)
     if (length < 1 || length > HLI_NAME_LIMIT || name_is_reserved(bytes, length))
         return false;
     size_t channel_length =
-        name_write_derived(channel, HLI_NAME_REDISSON_CHANNEL, (struct hli_bytes){bytes, length});
+        hli_name_derive((struct hli_bytes){bytes, length}, HLI_NAME_REDISSON_CHANNEL, channel);
     struct hli_bytes key = name_slot_tag(bytes, length),
                      other = name_slot_tag(channel, channel_length);
     return key.length == other.length && memcmp(key.data, other.data, key.length) == 0;

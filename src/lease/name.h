@@ -70,22 +70,24 @@ void hli_name_ref(struct hli_name *name);
 void hli_name_unref(struct hli_name *name);
 
 /* What is derived from a lock's name by these prefixes: Redisson's channel, our own beside it, our
- * queue, and Redisson's count of fencing tokens. */
+ * queue, and Redisson's count of fencing tokens; and from the key of data: its fence. */
 #define HLI_NAME_REDISSON_CHANNEL "redisson_lock__channel:"
 #define HLI_NAME_OWN_CHANNEL "hirelock:"
 #define HLI_NAME_QUEUE "hirelock_queue:"
 #define HLI_NAME_TOKEN "redisson_lock_token:"
+#define HLI_NAME_FENCE "hirelock_fence:"
 
 /* As Redisson derives one name from another: "prefix{name}", or "prefixname" for a name that has a
  * brace of its own; "{name}suffix", or "namesuffix". Returns the length; a NUL follows. */
 size_t hli_name_write(const struct hli_name *name, const char *prefix, char text[HLI_CHANNEL_SIZE]);
+size_t hli_name_derive(struct hli_bytes name, const char *prefix, char text[HLI_CHANNEL_SIZE]);
 size_t hli_name_write_suffixed(const struct hli_name *name, const char *suffix,
                                char text[HLI_CHANNEL_SIZE]);
 
 /* What its waiters listen to. */
 size_t hli_name_write_channel(const struct hli_name *name, char text[HLI_CHANNEL_SIZE]);
 
-/* 1 to 512 bytes that do not begin like a queue's name, and whose braces do not put key and channel
+/* 1 to 512 bytes that do not begin like a key of ours, and whose braces do not put key and channel
  * in different slots: Redisson writes channel:{name}, or channel:name when the name has a brace of
  * its own, and cluster hashes what stands between the first { and the next }. */
 bool hli_name_is_valid(const void *bytes, size_t length);

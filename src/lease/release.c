@@ -16,6 +16,7 @@
 #include "lease/keep.h"
 #include "lease/loss.h"
 #include "lease/notice.h"
+#include "lease/write.h"
 
 #include <stdio.h>
 
@@ -65,6 +66,7 @@ static int release_format(struct hli_tenure *tenure, hli_ns now)
         .rest_ms = tenure->was_alive ? release_rest_ms(tenure, now) : 0,
         .is_courteous = kind->is_handed_on && hli_contest_is_courteous(tenure->name, now),
         .is_silent = tenure->is_silent,
+        .write = tenure->write,
     };
 
     tenure->is_release_courteous = leaving.is_courteous;
@@ -175,13 +177,19 @@ static void release_hold(struct hli_turn *turn, struct hli_tenure *tenure,
 {
     tenure->was_alive = true;
     tenure->is_silent = way->is_silent;
+    tenure->write = way->write;
+    if (way->write)
+        hli_write_by(way->write, tenure->hold.token);
     if (release_format(tenure, turn->now) < 0) {
         tenure->was_alive = false;
+        tenure->write = NULL;
         hli_turn_finish(
             turn, wait,
             hli_release_fail(wait->err, turn->name, HL_ENOMEM, "out of memory; still held"));
         return;
     }
+    if (way->write)
+        hli_write_ref(way->write); /* the tenure's */
     hli_hold_end(tenure, turn->now);
     tenure->is_posted = way->is_posted;
     if (way->is_posted)
@@ -191,12 +199,19 @@ static void release_hold(struct hli_turn *turn, struct hli_tenure *tenure,
     hli_release_quietly(turn, tenure);
 }
 
-/* A hold that is alive, by one level. */
+/* A hold that is alive, by one level. What is to be written goes to the server with the last one.
+ */
 static void release_live(struct hli_turn *turn, struct hli_tenure *tenure,
                          const struct hli_release_way *way, struct hli_wait *wait)
 {
-    if (tenure->hold.count > 1)
+    if (tenure->hold.count > 1 && way->write)
+        hli_turn_finish(turn, wait,
+                        hli_release_fail(wait->err, turn->name, HL_EINVAL,
+                                         "only the last level is written with; still held"));
+    else if (tenure->hold.count > 1)
         release_level(turn, tenure, wait);
+    else if (way->write)
+        release_hold(turn, tenure, way, wait);
     else if (hli_keep_pass(turn, tenure) || hli_keep_linger(turn, tenure, way->linger_ms))
         hli_turn_finish(turn, wait, HL_OK);
     else
@@ -297,6 +312,42 @@ static void release_note_strangers(struct hli_turn *turn, const struct hli_tenur
         hli_contest_stand_back(contest, turn->now);
 }
 
+/* The release was answered, and what it was to write was not written. */
+static void release_tell_unwritten(struct hli_turn *turn, struct hli_tenure *tenure,
+                                   const struct hli_reply *wrote)
+{
+    struct hli_answer refused = {.code = HL_EFENCED};
+    char shown[64], text[224];
+
+    hli_error_escape(shown, sizeof(shown), tenure->write->key.data, tenure->write->key.length);
+    if (wrote->kind == HLI_REPLY_ERROR) {
+        refused = hli_answer_from(wrote);
+        snprintf(text, sizeof(text), "set '%s': %s", shown, refused.text);
+    } else {
+        snprintf(text, sizeof(text), "set '%s': token %s was there before", shown, wrote->text);
+    }
+    release_tell(turn, tenure, refused.code, text);
+}
+
+/* Of a release that writes: {1, ...} says what became of the value, but for a copy that came behind
+ * another, which found nothing left to judge by. */
+static void release_tell_written(struct hli_turn *turn, struct hli_tenure *tenure,
+                                 const struct hli_answer *answer)
+{
+    const struct hli_reply *wrote = hli_reply_item(answer->reply, 3);
+
+    if (wrote && wrote->kind == HLI_REPLY_INTEGER && wrote->integer == 1)
+        release_tell(turn, tenure, HL_OK, NULL);
+    else if (wrote && (wrote->kind == HLI_REPLY_STRING || wrote->kind == HLI_REPLY_ERROR))
+        release_tell_unwritten(turn, tenure, wrote);
+    else if (tenure->is_release_unsure)
+        release_tell(turn, tenure, HL_EUNKNOWN,
+                     "an earlier copy, which may have written, was not answered");
+    else
+        release_tell(turn, tenure, HL_ELOST,
+                     "the hold ended before its release; nothing is written");
+}
+
 /* {1, ...}: it was there until now. {0}: if an earlier copy may have run, it was that one; else
  * somebody else took it away. */
 static void release_is_answered(struct hli_turn *turn, struct hli_tenure *tenure,
@@ -309,7 +360,9 @@ static void release_is_answered(struct hli_turn *turn, struct hli_tenure *tenure
         release_note_next(turn, answer);
         release_note_strangers(turn, tenure, answer);
     }
-    if (tenure->was_alive && (found || tenure->is_release_unsure))
+    if (tenure->write)
+        release_tell_written(turn, tenure, answer);
+    else if (tenure->was_alive && (found || tenure->is_release_unsure))
         release_tell(turn, tenure, HL_OK, NULL);
     else
         release_tell(turn, tenure, HL_ELOST, "the hold ended before its release");

@@ -8,9 +8,11 @@
 
 /* How a handle lets go. */
 struct hli_release_way {
-    bool is_posted;    /* the call does not wait for the answer */
-    bool is_silent;    /* nobody is told by a message */
-    int64_t linger_ms; /* kept for the next owner of this client for so long; 0: not */
+    bool is_posted;          /* the call does not wait for the answer */
+    bool is_silent;          /* nobody is told by a message */
+    int64_t linger_ms;       /* kept for the next owner of this client for so long; 0: not */
+    struct hli_write *write; /* borrowed: what is written as it goes; then it is neither posted nor
+                                kept. NULL: nothing */
 };
 
 /* A call of release that waits for its answer, for one request timeout at most. */

@@ -6,6 +6,7 @@
 #include "lease/client.h"
 #include "lease/name.h"
 #include "lease/notice.h"
+#include "lease/write.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -74,6 +75,7 @@ void hli_tenure_unref(struct hli_tenure *tenure)
     hli_owner_unref(tenure->hold.owner);
     hli_op_deinit(&tenure->ask);
     hli_op_deinit(&tenure->release);
+    hli_write_unref(tenure->write);
     hli_name_unref(tenure->name);
     free(tenure);
 }

@@ -29,6 +29,7 @@
 struct hli_name;
 struct hli_acquire;
 struct hli_wait;
+struct hli_write;
 
 enum hli_tenure_state {
     HLI_TENURE_NEW,
@@ -129,6 +130,7 @@ struct hli_tenure {        /* name mutex, unless it says otherwise */
     hli_ns retry_at;           /* of a refused release */
     hli_ns give_up_at;         /* by then the lease is over by itself */
     struct hli_wait *releaser; /* the call that waits for it, or NULL */
+    struct hli_write *write;   /* counted: what the release writes, or NULL */
 
     struct hli_heap_node due;           /* watchdog mutex */
     TAILQ_ENTRY(hli_tenure) ready_link; /* watchdog mutex: in its queue for a batch */

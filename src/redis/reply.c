@@ -45,18 +45,21 @@ static bool reply_decimal(const struct hli_reply *text, int64_t *ret_value)
     return true;
 }
 
+bool hli_reply_integer(const struct hli_reply *reply, int64_t *ret_value)
+{
+    if (!reply)
+        return false;
+    if (reply->kind == HLI_REPLY_STRING)
+        return reply_decimal(reply, ret_value);
+    if (reply->kind != HLI_REPLY_INTEGER)
+        return false;
+    *ret_value = reply->integer;
+    return true;
+}
+
 bool hli_reply_integer_at(const struct hli_reply *reply, size_t index, int64_t *ret_value)
 {
-    const struct hli_reply *item = hli_reply_item(reply, index);
-
-    if (!item)
-        return false;
-    if (item->kind == HLI_REPLY_STRING)
-        return reply_decimal(item, ret_value);
-    if (item->kind != HLI_REPLY_INTEGER)
-        return false;
-    *ret_value = item->integer;
-    return true;
+    return hli_reply_integer(hli_reply_item(reply, index), ret_value);
 }
 
 const struct hli_reply *hli_reply_text_at(const struct hli_reply *reply, size_t index)

@@ -34,7 +34,10 @@ struct hli_reply {
 /* Borrowed; NULL when it is no array or too short. */
 const struct hli_reply *hli_reply_item(const struct hli_reply *reply, size_t index);
 
-/* The integer at `index` of an array, where a decimal text counts as one too. */
+/* An integer, where a decimal text counts as one too; false for NULL. */
+bool hli_reply_integer(const struct hli_reply *reply, int64_t *ret_value);
+
+/* The one at `index` of an array. */
 bool hli_reply_integer_at(const struct hli_reply *reply, size_t index, int64_t *ret_value);
 
 /* The bulk string at `index` of an array, borrowed; NULL when there is none. */

@@ -60,6 +60,10 @@ bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply)
     case HLI_SCRIPT_RW_WRITE_RELEASE:
     case HLI_SCRIPT_SEMAPHORE_UNDO:
         return script_is_status(reply, (struct script_shape){.no = 1, .yes = 3});
+    case HLI_SCRIPT_FENCE_RELEASE:
+        return script_is_status(reply, (struct script_shape){.no = 1, .yes = 4});
+    case HLI_SCRIPT_FENCE_SET:
+        return script_is_status(reply, (struct script_shape){.no = 2, .yes = 1});
     case HLI_SCRIPT_LOCK_INSPECT:
         return script_is_status(reply, (struct script_shape){.no = 4, .yes = 4});
     case HLI_SCRIPT_RW_INSPECT:
@@ -104,6 +108,8 @@ bool hli_script_is_plain(hli_script_id id, const struct hli_reply *reply)
     case HLI_SCRIPT_RW_WRITE_ACQUIRE:
     case HLI_SCRIPT_SEMAPHORE_ACQUIRE:
         return status->integer == 0 || status->integer == 1;
+    case HLI_SCRIPT_FENCE_RELEASE:
+    case HLI_SCRIPT_FENCE_SET:
     case HLI_SCRIPT_LATCH_COUNT_DOWN:
     case HLI_SCRIPT_LOCK_RELEASE:
     case HLI_SCRIPT_PERMIT_RELEASE:

@@ -72,7 +72,8 @@ int hl_lock_try_acquire(hl_lock *lock, hl_error *err)
     return hl_lock_acquire_for(lock, HL_NO_WAIT, err);
 }
 
-static int lock_release(hl_lock *lock, hl_owner *owner, hl_error *err)
+int hli_lock_release(hl_lock *lock, hl_owner *owner, const struct hli_release_way *way,
+                     hl_error *err)
 {
     int rc = hli_request_check_owner(lock->name->client, owner, err);
 
@@ -84,8 +85,7 @@ static int lock_release(hl_lock *lock, hl_owner *owner, hl_error *err)
     struct hli_name *name = hli_lock_find_name(lock, mine);
     if (!name)
         return hli_release_fail(err, lock->name, HL_ENOTOWNER, hl_err_text(HL_ENOTOWNER));
-    const struct hli_release_way way = hli_lock_release_way(lock);
-    rc = hli_released_block(name, mine, &way, err);
+    rc = hli_released_block(name, mine, way, err);
     hli_name_unref(name);
     return rc;
 }
@@ -96,7 +96,8 @@ int hl_lock_release_as(hl_lock *lock, hl_owner *owner, hl_error *err)
 
     if (rc < 0)
         return rc;
-    rc = lock_release(lock, owner, err);
+    const struct hli_release_way way = hli_lock_release_way(lock);
+    rc = hli_lock_release(lock, owner, &way, err);
     hli_lock_leave(lock);
     return rc;
 }

@@ -79,4 +79,11 @@ struct hli_lock_acquire {
 int hli_lock_prepare(const hl_lock *lock, const hl_acquire_options *passed,
                      struct hli_lock_acquire *ret, hl_error *err);
 
+/* Release in this way, as hl_lock_release_as and hl_lock_release_async do in the handle's. Between
+ * enter and leave. */
+int hli_lock_release(hl_lock *lock, hl_owner *owner, const struct hli_release_way *way,
+                     hl_error *err);
+int hli_lock_release_begin(hl_lock *lock, const struct hli_release_way *way, hl_owner *owner,
+                           hl_done_cb done, void *arg);
+
 #endif

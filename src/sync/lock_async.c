@@ -34,7 +34,8 @@ int hl_lock_acquire_async(hl_lock *lock, const hl_acquire_options *options, hl_d
 }
 
 /* Where nothing is held there may be no name: then one is made, to be told so. */
-static int lock_release_async(hl_lock *lock, hl_owner *owner, hl_done_cb done, void *arg)
+int hli_lock_release_begin(hl_lock *lock, const struct hli_release_way *way, hl_owner *owner,
+                           hl_done_cb done, void *arg)
 {
     struct hli_name *name;
     int rc = hli_request_check_owner(lock->name->client, owner, NULL);
@@ -43,8 +44,7 @@ static int lock_release_async(hl_lock *lock, hl_owner *owner, hl_done_cb done, v
         return HL_EINVAL;
     if (hli_lock_name_for(lock, owner, &name) < 0)
         return HL_ENOMEM;
-    const struct hli_release_way way = hli_lock_release_way(lock);
-    rc = hli_released_post(name, owner, &way, &(struct hli_release_told){done, arg});
+    rc = hli_released_post(name, owner, way, &(struct hli_release_told){done, arg});
     hli_name_unref(name);
     return rc;
 }
@@ -55,7 +55,8 @@ int hl_lock_release_async(hl_lock *lock, hl_owner *owner, hl_done_cb done, void 
 
     if (rc < 0)
         return rc;
-    rc = lock_release_async(lock, owner, done, arg);
+    const struct hli_release_way way = hli_lock_release_way(lock);
+    rc = hli_lock_release_begin(lock, &way, owner, done, arg);
     hli_lock_leave(lock);
     return rc;
 }

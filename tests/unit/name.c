@@ -97,6 +97,14 @@ Test(name, is_refused_only_where_the_slots_differ)
     }
 }
 
+Test(name, of_a_lock_is_none_of_the_keys_beside_one)
+{
+    static const char *const ours[] = {"hirelock_queue:{a}", "hirelock_fence:{a}"};
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+        check_msg(!hli_name_is_valid(ours[i], strlen(ours[i])), "%s", ours[i]);
+    check(hli_name_is_valid("hirelock_fenced", 15));
+}
+
 Test(name, has_1_to_512_bytes_of_any_kind)
 {
     char name[HLI_NAME_LIMIT + 1];
