@@ -26,8 +26,8 @@ static const int64_t acquire_max_ms =
 static bool acquire_look(struct hli_wait *wait, hli_ns now);
 static bool acquire_awaits_grant(struct hli_wait *wait);
 
-static int acquire_check(const struct hli_acquire_way *way, const hl_acquire_options *options,
-                         hl_error *err)
+int hli_acquire_check(const struct hli_acquire_way *way, const hl_acquire_options *options,
+                      hl_error *err)
 {
     if (options->wait_ms < HL_WAIT_FOREVER || options->wait_ms > acquire_max_ms)
         return hli_fail(err, HL_EINVAL, "wait_ms is neither -1 nor from 0 to 10^11");
@@ -64,7 +64,7 @@ int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name,
                      hl_error *err)
 {
     struct hl_owner *owner = options->owner ? options->owner : hli_owner_of_thread();
-    int rc = acquire_check(way, options, err);
+    int rc = hli_acquire_check(way, options, err);
 
     if (rc < 0)
         return rc;
@@ -157,19 +157,25 @@ static void acquire_tell_busy(const struct hli_turn *turn, hl_lock_info *ret_bus
     memcpy(ret_busy, &info, size);
 }
 
+/* What stands in the way: borrowed. */
+static const char *acquire_obstacle(const struct hli_name *name)
+{
+    if (name->kind->lacks)
+        return name->kind->lacks;
+    if (name->current && name->current->state == HLI_TENURE_OWN)
+        return "another owner of this client";
+    return name->contest && name->contest->busy.owner[0] ? name->contest->busy.owner
+                                                         : "another owner";
+}
+
 void hli_acquire_fail_busy(struct hli_turn *turn, struct hli_acquire *acquire, int code)
 {
-    const struct hli_tenure *tenure = turn->name->current;
-    bool is_ours = tenure && tenure->state == HLI_TENURE_OWN;
-    const char *holder = turn->name->contest ? turn->name->contest->busy.owner : "";
     char text[160];
 
     if (acquire->ret_busy)
         acquire_tell_busy(turn, acquire->ret_busy);
-    snprintf(text, sizeof(text), "%s%s%s",
-             code == HL_EBUSY ? "held by " : "the wait time is over; held by ",
-             is_ours ? "another owner of this client" : holder,
-             is_ours || holder[0] ? "" : "another owner");
+    snprintf(text, sizeof(text), "%s%s%s", code == HL_EBUSY ? "" : "the wait time is over; ",
+             turn->name->kind->lacks ? "" : "held by ", acquire_obstacle(turn->name));
     hli_acquire_fail(turn, acquire, code, text);
 }
 

@@ -47,6 +47,10 @@ struct hli_acquire {
                                accepted yet */
 };
 
+/* Are they in range, and of use for this way? Errors: HL_EINVAL. */
+int hli_acquire_check(const struct hli_acquire_way *way, const hl_acquire_options *options,
+                      hl_error *err);
+
 /* Checks the options and prepares the call; nothing is sent. Errors: HL_EINVAL, HL_ENOMEM. */
 int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name,
                      const struct hli_acquire_way *way, const hl_acquire_options *options,

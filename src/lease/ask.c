@@ -139,7 +139,7 @@ void hli_ask_abandon(struct hli_turn *turn)
         hli_turn_timer(turn, turn->now); /* its channel has served */
     if (!hli_tenure_is_contending(tenure))
         return;
-    if (tenure->asking != HLI_ASKING_NOTHING || tenure->may_stand)
+    if (name->kind->leave && (tenure->asking != HLI_ASKING_NOTHING || tenure->may_stand))
         hli_release_quietly(turn, tenure);
     else
         hli_tenure_bury(turn, tenure);
@@ -309,7 +309,8 @@ static void ask_done(struct hli_op *op, const struct hli_answer *answer)
         ask_take_done(&turn, tenure, answer);
     else if (hli_tenure_is_kept(tenure))
         ask_kept_done(&turn, tenure, asking, answer);
-    else if (tenure->state == HLI_TENURE_DEAD && asking == HLI_ASKING_TAKE)
+    else if (tenure->state == HLI_TENURE_DEAD && asking == HLI_ASKING_TAKE &&
+             tenure->name->kind->leave)
         ask_dead_done(&turn, tenure, answer);
     hli_turn_end(&turn);
     hli_tenure_unref(tenure); /* the op's */

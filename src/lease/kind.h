@@ -49,9 +49,11 @@ struct hli_kind {      /* immutable */
                                       on both */
     const char *channel;           /* what its waiters listen to is this, and the name in braces */
     const char *field_suffix;      /* of its fields: "" or ":write" */
+    const char *lacks;             /* why it is busy: "too few permits"; NULL: an owner holds it */
     hli_script_id renew;
 
-    /* Format requests; name mutex. Errors: HL_ENOMEM, and the op holds what it held. */
+    /* Format requests; name mutex. Errors: HL_ENOMEM, and the op holds what it held. `leave` is
+     * NULL when a request takes nothing that would have to be given back. */
     int (*take)(const struct hli_tenure *tenure, struct hli_op *op,
                 const struct hli_taking *taking);
     int (*leave)(const struct hli_tenure *tenure, struct hli_op *op,

@@ -166,6 +166,7 @@ static void name_free(struct hli_name *name)
 {
     HLI_CHECK(!name->current && TAILQ_EMPTY(&name->past) && TAILQ_EMPTY(&name->waiters));
     hli_contest_free(name->contest);
+    free(name->settled);
     pthread_mutex_destroy(&name->mutex);
     free(name);
 }

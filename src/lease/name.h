@@ -31,6 +31,7 @@ struct hli_name_key {
 };
 
 struct hli_contest;
+struct hli_settled;
 struct hli_acquire;
 TAILQ_HEAD(hli_acquires, hli_acquire);
 
@@ -49,6 +50,7 @@ struct hli_name {
     hli_ns answered_at; /* the last answer that a waiter can use: busy, or held */
     hli_ns asked_at;    /* since when one is missing: the first TAKE without it; 0 when none is */
     struct hli_contest *contest; /* owned; NULL until there is something to know */
+    struct hli_settled *settled; /* owned; the same, of a kind whose commands are noted (noted.h) */
 
     SLIST_ENTRY(hli_name) visit_link; /* loop thread: in the list of a visit to all names */
 

@@ -12,12 +12,13 @@
 
 struct redis_server *server;
 
-enum kind { CLIENT_OPEN, LOCK, OWNER, CANCEL, KINDS };
+enum kind { CLIENT_OPEN, LOCK, OWNER, CANCEL, OTHER, KINDS };
 enum { LIMIT = 2048 };
 
 static struct {
     pthread_mutex_t mutex;
     void *item[KINDS][LIMIT];
+    void (*free_item[LIMIT])(void *item); /* of the others */
     int count[KINDS];
 } list = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -56,6 +57,8 @@ void server_down(void)
     actors_stop();
     for (int i = 0; i < list.count[LOCK]; i++)
         hl_lock_free(list.item[LOCK][i]);
+    for (int i = 0; i < list.count[OTHER]; i++)
+        list.free_item[i](list.item[OTHER][i]);
     for (int i = 0; i < list.count[OWNER]; i++)
         hl_owner_free(list.item[OWNER][i]);
     for (int i = 0; i < list.count[CLIENT_OPEN]; i++)
@@ -98,6 +101,16 @@ hl_cancel *new_cancel(void)
     hl_cancel *cancel = NULL;
     expect_ok(hl_cancel_new(&cancel));
     return list_add(CANCEL, cancel);
+}
+
+void *free_at_end(void *item, void (*free_item)(void *item))
+{
+    pthread_mutex_lock(&list.mutex);
+    check(list.count[OTHER] < LIMIT);
+    list.free_item[list.count[OTHER]] = free_item;
+    list.item[OTHER][list.count[OTHER]++] = item;
+    pthread_mutex_unlock(&list.mutex);
+    return item;
 }
 
 void close_client(hl_client *client)

@@ -31,6 +31,9 @@ hl_lock *new_lock(hl_client *client, const char *name);
 hl_owner *new_owner(hl_client *client);
 hl_cancel *new_cancel(void);
 
+/* Of another handle: server_down() frees it, too. */
+void *free_at_end(void *item, void (*free_item)(void *item));
+
 /* To end one of them before the test ends. */
 void close_client(hl_client *client);
 void free_lock(hl_lock *lock);
