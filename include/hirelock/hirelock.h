@@ -9,8 +9,10 @@
 #include <hirelock/error.h>
 #include <hirelock/fence.h>
 #include <hirelock/fenced_lock.h>
+#include <hirelock/latch.h>
 #include <hirelock/lock.h>
 #include <hirelock/rw_lock.h>
+#include <hirelock/semaphore.h>
 #include <hirelock/spin_lock.h>
 #include <hirelock/version.h>
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static int named_join(const hl_client *client, const struct hli_named *named, char *ret_bytes,
@@ -52,4 +53,40 @@ void hli_named_put(struct hli_name *name)
     if (hli_client_check(name->client) != HL_EFORKED)
         hli_name_unref(name);
     hli_cancelability_restore(cancelability);
+}
+
+int hli_handle_new(hl_client *client, const struct hli_named *named, struct hli_handle **ret_handle,
+                   hl_error *err)
+{
+    if (!ret_handle)
+        return hli_fail(err, HL_EINVAL, "the handle's pointer is NULL");
+    struct hli_handle *handle = malloc(sizeof(*handle));
+    if (!handle)
+        return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
+    int rc = hli_named_get(client, named, &handle->name, err);
+    if (rc < 0)
+        free(handle);
+    else
+        *ret_handle = handle;
+    return rc;
+}
+
+void hli_handle_free(struct hli_handle *handle)
+{
+    if (!handle)
+        return;
+    hli_named_put(handle->name);
+    free(handle);
+}
+
+int hli_handle_enter(const struct hli_handle *handle, hl_error *err)
+{
+    int rc = handle ? hli_client_enter(handle->name->client) : HL_EINVAL;
+
+    return rc == 0 ? 0 : hli_fail(err, rc, "%s", handle ? hl_err_text(rc) : "the handle is NULL");
+}
+
+void hli_handle_leave(const struct hli_handle *handle)
+{
+    hli_client_leave(handle->name->client);
 }

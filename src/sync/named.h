@@ -16,6 +16,21 @@ struct hli_named {
 int hli_named_get(hl_client *client, const struct hli_named *named, struct hli_name **ret_name,
                   hl_error *err);
 
+/* A handle that is nothing but its name. */
+struct hli_handle {
+    struct hli_name *name; /* counted */
+};
+
+/* Errors: those of hli_named_get; HL_EINVAL too for a NULL. */
+int hli_handle_new(hl_client *client, const struct hli_named *named, struct hli_handle **ret_handle,
+                   hl_error *err);
+void hli_handle_free(struct hli_handle *handle);
+
+/* May it be used by a call that a close has to wait for? A 0 is followed by leave. Errors:
+ * HL_EINVAL (NULL), HL_EFORKED, HL_ECLOSED. */
+int hli_handle_enter(const struct hli_handle *handle, hl_error *err);
+void hli_handle_leave(const struct hli_handle *handle);
+
 /* Drops a handle's reference; in a forked child the rest is the parent's, and its mutexes may be
  * locked for ever. */
 void hli_named_put(struct hli_name *name);

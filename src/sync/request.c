@@ -27,6 +27,19 @@ int hli_request_read_options(const hl_client *client, const hl_acquire_options *
     return hli_request_check_owner(client, ret->owner, err);
 }
 
+int hli_request_read_wait(const hl_client *client, const hl_acquire_options *passed,
+                          hl_acquire_options *ret, hl_error *err)
+{
+    int rc = hli_request_read_options(client, passed, ret, err);
+
+    if (rc < 0)
+        return rc;
+    if (ret->owner || ret->lease_ms != 0 || ret->max_hold_ms != 0 || ret->min_hold_ms != 0 ||
+        ret->on_event || ret->ret_busy)
+        return hli_fail(err, HL_EINVAL, "of the options only wait_ms and cancel are of use here");
+    return hli_acquire_check(&(struct hli_acquire_way){0}, ret, err);
+}
+
 int hli_request_block(const struct hli_request *request, hl_error *err)
 {
     struct hli_acquire acquire;

@@ -11,6 +11,10 @@
 int hli_request_read_options(const hl_client *client, const hl_acquire_options *passed,
                              hl_acquire_options *ret, hl_error *err);
 
+/* The same for a call that holds nothing afterwards: what speaks of a hold is refused. */
+int hli_request_read_wait(const hl_client *client, const hl_acquire_options *passed,
+                          hl_acquire_options *ret, hl_error *err);
+
 /* NULL is the calling thread. Errors: HL_EINVAL: it is another client's. */
 int hli_request_check_owner(const hl_client *client, const hl_owner *owner, hl_error *err);
 
