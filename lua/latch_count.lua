@@ -5,7 +5,7 @@
 -- KEYS name
 -- reply {1, 0}                          open
 --       {0, -1, '0', '0', '', count}    so many have to count down yet
-local left = count_left()
+local left = number()
 if not left then return no_number() end
 if tonumber(left) <= 0 then return {1, 0} end
 return {0, -1, '0', '0', '', left}

@@ -9,7 +9,7 @@
 --
 -- Keeps: works at maxmemory, as a script that has written already may go on writing. The message (Redisson's `0`: open) is
 -- last and its refusal is no failure.
-local text = count_left()
+local text = number()
 if not text then return no_number() end
 local left = tonumber(text) - 1
 
@@ -19,7 +19,7 @@ if left < 0 then
   return {1}
 end
 if not note(left == 0 and 1 or 0) then return {tonumber(redis.call('GET', NOTE))} end
-local refusal = refusal_of(left == 0 and 'DEL' or 'DECR', KEYS[1])
+local _, refusal = deed(left == 0 and 'DEL' or 'DECR', KEYS[1])
 if refusal then return refusal end
 if left > 0 then return {0} end
 redis.pcall(ARGV[5], ARGV[4], '0')

@@ -13,7 +13,7 @@ if not redis.call('GET', KEYS[1]) then return {redis.call('EXISTS', NOTE)} end
 
 forget(6)
 if not note(1) then return {1} end
-local refusal = refusal_of('DEL', KEYS[1])
+local _, refusal = deed('DEL', KEYS[1])
 if refusal then return refusal end
 redis.pcall(ARGV[5], ARGV[4], '0')
 return {1}

@@ -16,7 +16,7 @@ if redis.call('EXISTS', KEYS[1]) == 1 then return {redis.call('EXISTS', NOTE)} e
 if not note(1) then return {1} end
 
 forget(7)
-local refusal = refusal_of('SET', KEYS[1], ARGV[6])
+local _, refusal = deed('SET', KEYS[1], ARGV[6])
 if refusal then return refusal end
 redis.pcall(ARGV[5], ARGV[4], '1')
 return {1}

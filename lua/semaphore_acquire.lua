@@ -9,7 +9,7 @@
 --       {0, -1, '0', '0', '', available}    not enough for the first of them
 --
 -- Keeps: one that comes after it was undone takes nothing. Goes on at maxmemory: it makes nothing that stays.
-local last, taken, text = 4 + (tonumber(ARGV[4]) or 0), 0, available()
+local last, taken, text = 4 + (tonumber(ARGV[4]) or 0), 0, number()
 if last < 5 or last > #ARGV then return redis.error_reply('HIRELOCK bad number of waiters') end
 if not text then return no_number() end
 for i = 5, last do
@@ -21,7 +21,7 @@ end
 
 forget(last + 1)
 if taken > 0 and note(taken) then
-  local _, refusal = change('DECRBY', taken)
+  local _, refusal = deed('DECRBY', KEYS[1], taken)
   return refusal or {1, taken}
 end
 taken = tonumber(redis.call('GET', NOTE) or '0')

@@ -15,7 +15,7 @@ if ARGV[7] == '1' and redis.call('EXISTS', KEYS[1]) == 0 then return {redis.call
 
 forget(8)
 if not note(1) then return {1} end
-local value, refusal = change('INCRBY', ARGV[6])
+local value, refusal = deed('INCRBY', KEYS[1], ARGV[6])
 if refusal then return refusal end
 tell(ARGV[4], ARGV[5], value)
 return {1}

@@ -4,5 +4,5 @@
 --
 -- KEYS name
 -- reply {1, '12'}     none where there is no semaphore; less than none after a negative add
-local text = available()
+local text = number()
 return text and {1, text} or no_number()

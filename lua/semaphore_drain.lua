@@ -7,10 +7,10 @@
 -- reply {1, '12'}     so many were there, now or when an earlier copy came; a negative number was a debt
 --
 -- Keeps: works at maxmemory.
-local text = available()
+local text = number()
 if not text then return no_number() end
 
 forget(4)
 if text == '0' or not note(text) then return {1, redis.call('GET', NOTE) or '0'} end
-local _, refusal = change('DECRBY', text)
+local _, refusal = deed('DECRBY', KEYS[1], text)
 return refusal or {1, text}

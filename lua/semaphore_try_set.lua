@@ -17,10 +17,7 @@ if redis.call('EXISTS', KEYS[1]) == 1 then return {redis.call('EXISTS', NOTE)} e
 if not note(1) then return {1} end
 
 forget(8)
-local made = redis.pcall('SET', KEYS[1], permits, unpack(ttl ~= '0' and {'PX', ttl} or {}))
-if made.err then
-  redis.call('DEL', NOTE)
-  return made
-end
+local _, refusal = deed('SET', KEYS[1], permits, unpack(ttl ~= '0' and {'PX', ttl} or {}))
+if refusal then return refusal end
 tell(ARGV[4], ARGV[5], tonumber(permits))
 return {1}

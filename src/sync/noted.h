@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Commands that note in Redis what they did, so that they may be sent again without doing it again
- * (lua/semaphore.lua): their words, and calls of one such command. A semaphore and a latch are
+ * (lua/note.lua): their words, and calls of one such command. A semaphore and a latch are
  * numbers; nothing in them tells who changed them.
  */
 #ifndef HLI_SYNC_NOTED_H
