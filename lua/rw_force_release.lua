@@ -9,8 +9,8 @@
 --       {0}     there was none
 --
 -- Keeps: the hold keys go with the readers. From a writer that reads as well, the read lock alone is taken by 'read', and both
--- by 'write', as a plain release by somebody else would leave a reader that does not know. The message is last and its refusal
--- is no failure: the key is gone, and waiters poll.
+-- by 'write', as a plain release by somebody else would leave a reader that does not know. The messages are those of
+-- rw_write_release and rw_read_release, are last, and their refusal is no failure: the key is gone, and waiters poll.
 local name, call, levels = KEYS[1], redis.call, 1000
 local mode = call('HGET', name, 'mode')
 if mode ~= 'write' and (mode ~= 'read' or ARGV[1] == 'write') then return {0} end
