@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * What a reader of a read-write lock costs the server when it leaves: beside one other reader, and
- * beside a thousand. Taken by EVAL and released by EVALSHA, so that the server tells them apart.
+ * What a reader of a read-write lock costs the server when it leaves: beside one other reader,
+ * beside so many that the release does not look at them any more, and beside a thousand. Taken by
+ * EVAL and released by EVALSHA, so that the server tells them apart.
  */
 #include "must.h"
 #include "redis/script.h"
@@ -11,7 +12,7 @@
 
 #include <stdio.h>
 
-enum { READERS_MANY = 1000, READERS_PAIRS = 1000, READERS_BATCH = 50 };
+enum { READERS_FEW = 9, READERS_MANY = 1000, READERS_PAIRS = 1000, READERS_BATCH = 50 };
 
 #define READERS_LEASE "600000"
 #define READERS_UUID "00000000-0000-4000-8000-000000000000:"
@@ -81,24 +82,29 @@ void scenario_readers(struct bench *bench)
         .acquire = hli_script_get(HLI_SCRIPT_RW_READ_ACQUIRE),
         .release = hli_script_get(HLI_SCRIPT_RW_READ_RELEASE),
     };
-    struct samples one = {0}, many = {0};
+    struct samples one = {0}, few = {0}, many = {0};
 
     report_heading("a reader leaves a read-write lock");
     freeReplyObject(redisCommand(readers.link, "SCRIPT LOAD %b", readers.release->text,
                                  readers.release->length));
     readers_begin(&readers, "bench:one", 1);
+    readers_begin(&readers, "bench:few", READERS_FEW);
     readers_begin(&readers, "bench:many", READERS_MANY);
     for (int round = 0; round < (bench->is_quick ? 11 : 51); round++) {
         samples_add(&one, readers_measure(&readers, "bench:one"));
+        samples_add(&few, readers_measure(&readers, "bench:few"));
         samples_add(&many, readers_measure(&readers, "bench:many"));
     }
     double with_one = samples_quantile(&one, 0.5), with_many = samples_quantile(&many, 0.5);
     report_figure(&bench->report, "rw_read_release_us_1_reader", with_one, "us");
+    report_figure(&bench->report, "rw_read_release_us_9_readers", samples_quantile(&few, 0.5),
+                  "us");
     report_at_most(&bench->report, "rw_read_release_us_1000_readers", with_many, "us",
                    1.5 * with_one);
     report_at_most(&bench->report, "read release beside 1,000 readers over beside 1",
                    with_many / with_one, "x", 1.5);
     samples_free(&one);
+    samples_free(&few);
     samples_free(&many);
     redisFree(readers.link);
 }

@@ -129,6 +129,10 @@ RwTest(a_shorter_lease_shortens_nobodys)
     check_str(read_release("B:1 0 0 0"), RAW_UNSEEN);
     check_left("n", 50000, 60000);
     check_left(RW_HOLD("A:1", 1), 50000, 60000);
+    redis_do(server, "PEXPIRE n 30000"); /* as Redisson's renewal does, and others' leases stay */
+    check_str(read_acquire("B:1 5000 1"), RAW_HAD);
+    check_str(read_release("B:1 0 0 0"), RAW_UNSEEN);
+    check_left("n", 50000, 60000);
     check_str(read_acquire("A:1 1000 1"), RAW_HAD);
     check_left(RW_HOLD("A:1", 1), 50000, 60000);
 }
@@ -190,6 +194,32 @@ RwTest(a_reader_that_leaves_looks_at_no_other)
         check_msg(calls_of(looks[i]) <= before[i] + 1, "%s", looks[i]);
     check_int(redis_calls(server, "hkeys") + redis_calls(server, "hgetall"), 0);
     check_int(redis_int(server, "HLEN n"), 301);
+}
+
+RwTest(a_reader_that_leaves_a_handful_behind_leaves_them_their_longest_lease)
+{
+    check_str(read_acquire("A:1 90000 1"), RAW_TAKEN);
+    check_str(read_acquire("B:1 5000 1"), RAW_HAD);
+    check_str(read_acquire("C:1 20000 1"), RAW_HAD);
+    check_str(read_acquire("C:1 40000 2"), RAW_HAD);
+    check_str(read_release("A:1 0 0 0"), RAW_UNSEEN);
+    check_left("n", 30000, 40000);
+    check_str(read_release("C:1 0 0 0"), RAW_UNSEEN);
+    check_left("n", 2000, 5000);
+}
+
+RwTest(the_last_living_reader_takes_those_along_that_are_over)
+{
+    redisContext *ear = ear_open(RW_CHANNEL);
+    check_str(read_acquire("A:1 90000 1"), RAW_TAKEN);
+    check_str(read_acquire("B:1 10 1"), RAW_HAD);
+    check_str(read_acquire("C:1 10 1"), RAW_HAD);
+    check(redis_wait_int(server, 2, 5000, "DBSIZE"));
+    check_str(read_release("A:1 0 0 0"), RAW_UNSEEN);
+    check_int(redis_int(server, "DBSIZE"), 0);
+    ear_check(ear, RW_CHANNEL, "0");
+    ear_check_end(ear, RW_CHANNEL);
+    redisFree(ear);
 }
 
 RwTest(a_release_that_rests_keeps_writers_out_and_is_renewed_by_nobody)
