@@ -202,6 +202,17 @@ void expect_listening(const char *channel, int n)
               "%d listen to %s, expected %d", redis_subscribers(server, channel), channel, n);
 }
 
+hl_client *open_client_that_hardly_polls(void)
+{
+    return open_client(CLIENT(.poll_ms = REDISSON_LEASE_MS));
+}
+
+void expect_woken(int64_t then_ms, int64_t since_ms)
+{
+    check_msg(then_ms >= since_ms && then_ms - since_ms < slow_ms(LONG_BEFORE_MS),
+              "it came after %d ms", (int)(then_ms - since_ms));
+}
+
 int64_t monotonic_ms(void)
 {
     struct timespec now;

@@ -64,8 +64,15 @@ void redisson_interrupt(const char *who);
     check_msg(strncmp(redisson_end_thrown(number), (class), strlen(class)) == 0, "%s threw %s",    \
               #number, redisson_end_thrown(number))
 
-/* Java waits for the lock, and listens. */
+/* So many of both sides listen to it, soon. */
 void expect_listening(const char *channel, int n);
+
+/* A client whose waiters are woken by messages, for by itself it would look too late. */
+hl_client *open_client_that_hardly_polls(void);
+
+/* What ended then was woken by what happened at since_ms, and did not sleep until its lease's end.
+ */
+void expect_woken(int64_t then_ms, int64_t since_ms);
 
 int64_t monotonic_ms(void);
 
