@@ -86,6 +86,11 @@ hl_lock *new_lock(hl_client *client, const char *name)
 {
     hl_lock *lock = NULL;
     expect_ok(handle_new(client, name, &lock, NULL));
+    return keep_lock(lock);
+}
+
+hl_lock *keep_lock(hl_lock *lock)
+{
     return list_add(LOCK, lock);
 }
 

@@ -28,6 +28,7 @@ void server_down(void);
 hl_client *open_client(const hl_client_options *options); /* of `server` */
 hl_client *open_client_at(const char *url, const hl_client_options *options);
 hl_lock *new_lock(hl_client *client, const char *name);
+hl_lock *keep_lock(hl_lock *lock); /* one that was made otherwise */
 hl_owner *new_owner(hl_client *client);
 hl_cancel *new_cancel(void);
 

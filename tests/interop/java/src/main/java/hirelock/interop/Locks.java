@@ -62,7 +62,13 @@ final class Locks {
     private static void addTokens(Actions.Kind<RFencedLock> fenced) {
         fenced.gives("getToken", (lock, words) -> lock.getToken())
                 .gives("lockAndGetToken", (lock, words) -> lock.lockAndGetToken())
-                .gives("tryLockAndGetToken", Locks::tryLockAndGetToken);
+                .gives("tryLockAndGetToken", Locks::tryLockAndGetToken)
+                .uses("serveTokens", Locks::serveTokens);
+    }
+
+    /** LAST MS */
+    private static Object serveTokens(RedissonClient redisson, RFencedLock lock, Words words) {
+        return new Tokens(redisson, lock, words.text(0)).serve(words.number(1));
     }
 
     private static Object tryLockAndGetToken(RFencedLock lock, Words words) {

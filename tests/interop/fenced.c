@@ -1,0 +1,125 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* hl_fenced_lock and RFencedLock: one lock, and one count of tokens. */
+#include "laws.h"
+
+#include "support/actor.h"
+#include "support/fatal.h"
+#include "support/redis_link.h"
+
+enum { RUN_MS = 4000, THREADS = 2 };
+
+static hl_lock *new_fenced(hl_client *client, const char *name)
+{
+    hl_lock *lock = NULL;
+    expect_ok(hl_fenced_lock_new(client, name, NULL, &lock, NULL));
+    return keep_lock(lock);
+}
+
+static const struct lock_kind fenced = {"fenced", new_fenced, java_listens};
+
+LawsOfWaking(fenced) LawsOfLeases(fenced) LawsOfReentry(fenced)
+
+    static int64_t acquire_token(hl_lock *lock)
+{
+    uint64_t token = 0;
+    expect_ok(
+        hl_lock_acquire_with(lock, ACQUIRE(.wait_ms = HL_WAIT_FOREVER, .ret_token = &token), NULL));
+    check(token > 0 && token == hl_lock_token(lock, NULL));
+    return (int64_t)token;
+}
+
+Law(tokens, grow_as_the_two_sides_take_turns)
+{
+    hl_lock *lock = new_fenced(open_client(NULL), "stock");
+    int64_t last = 0;
+    for (int i = 0; i < 10; i++) {
+        int64_t token = acquire_token(lock);
+        check(token > last);
+        last = token;
+        int waits = redisson_begin("t1", "fenced.lockAndGetToken stock");
+        java_listens("stock", 1);
+        expect_ok(hl_lock_release(lock, NULL));
+        token = strtoll(redisson_end(waits), NULL, 10);
+        check(token > last);
+        last = token;
+        redisson_do("t1", "fenced.unlock stock");
+    }
+}
+
+Law(token, of_a_nested_call_is_that_of_the_hold_in_c_and_a_new_one_in_java)
+{
+    hl_lock *lock = new_fenced(open_client(NULL), "stock");
+    int64_t first = acquire_token(lock);
+    check_int(acquire_token(lock), first);
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_ok(hl_lock_release(lock, NULL));
+    int64_t second = redisson_number("t1", "fenced.lockAndGetToken stock");
+    int64_t nested = redisson_number("t1", "fenced.lockAndGetToken stock");
+    check(first < second && second < nested);
+    redisson_do("t1", "fenced.unlock stock");
+    redisson_do("t1", "fenced.unlock stock");
+    check(acquire_token(lock) > nested);
+}
+
+/* What Java is told has gone through a number of Lua's, which is a double. What counts is right. */
+Law(token, beyond_what_a_double_can_count_is_told_to_c_exactly)
+{
+    static const int64_t before = INT64_C(9007199254740993); /* 2^53 + 1 */
+    hl_lock *lock = new_fenced(open_client(NULL), "stock");
+    redis_do(server, "SET redisson_lock_token:{stock} %lld", (long long)before);
+    check_int(acquire_token(lock), before + 1);
+    expect_ok(hl_lock_release(lock, NULL));
+    redisson_do("t1", "fenced.lockAndGetToken stock");
+    redisson_do("t1", "fenced.unlock stock");
+    check_int(acquire_token(lock), before + 3);
+}
+
+/* ---- All at once ---- */
+
+struct fenced_server {
+    hl_lock *lock;
+    int64_t until_ms, turns;
+};
+
+static void serve(void *arg)
+{
+    struct fenced_server *me = arg;
+    redisContext *link = redis_link_connect(redis_server_socket(server));
+    must(link);
+    while (now_ms() < me->until_ms) {
+        long long token = acquire_token(me->lock);
+        redisReply *reply = redisCommand(link, "GETSET last %lld", token);
+        must(reply && reply->type == REDIS_REPLY_STRING);
+        check_msg(token > strtoll(reply->str, NULL, 10), "token %lld after %s", token, reply->str);
+        freeReplyObject(reply);
+        me->turns++;
+        expect_ok(hl_lock_release(me->lock, NULL));
+    }
+    redisFree(link);
+}
+
+/* C takes tokens in advance for threads that pass the lock to each other. */
+Law(tokens, grow_among_threads_of_both_sides)
+{
+    static struct fenced_server servers[THREADS];
+    struct actor *actors[THREADS];
+    int javas[THREADS];
+    hl_client *client = open_client(NULL);
+    int64_t turns_of_java = 0;
+    redis_do(server, "SET last 0");
+    for (int i = 0; i < THREADS; i++) {
+        javas[i] = redisson_begin(i ? "t1" : "t2", "fenced.serveTokens stock last %d", RUN_MS);
+        servers[i] = (struct fenced_server){new_fenced(client, "stock"), now_ms() + RUN_MS, 0};
+        actors[i] = actor_start();
+        actor_begin(actors[i], serve, &servers[i]);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        turns_of_java += strtoll(redisson_end(javas[i]), NULL, 10);
+        actor_await(actors[i]);
+    }
+    tell_figure("C: %jd turns, %ju of them passed on; Java: %jd turns",
+                servers[0].turns + servers[1].turns, stats_of(client).passes, turns_of_java);
+    check(turns_of_java > 0 && servers[0].turns > 0 && stats_of(client).passes > 0);
+}
