@@ -171,13 +171,19 @@ void java_leave(struct java *java)
 
 /* ---- Lines ---- */
 
+/* Of the last so many answers each has a place. */
+static struct java_answer *java_slot(struct java *java, int number)
+{
+    return &java->answers[number % ANSWERS];
+}
+
 /* Numbers of another process's are told apart by its pid. Lines are shorter than PIPE_BUF, so they
  * stay whole. */
 int java_ask(struct java *java, const char *line)
 {
     char text[LINE];
     int number = java->asked++;
-    must(number < ANSWERS);
+    *java_slot(java, number) = (struct java_answer){0};
     int length = snprintf(text, sizeof text, "%d.%d %s\n", (int)getpid(), number, line);
     must(length > 0 && length < LINE);
     if (write(java->in, text, (size_t)length) != length)
@@ -192,9 +198,9 @@ static void java_take(struct java *java, const char *line)
     int64_t ended_ns = 0;
     char kind = 0;
     if (sscanf(line, "%d.%d %jd %c %n", &pid, &number, &ended_ns, &kind, &at) != 4 || at == 0 ||
-        pid != getpid() || number < 0 || number >= java->asked)
+        pid != getpid() || number <= java->asked - ANSWERS || number >= java->asked)
         return;
-    struct java_answer *answer = &java->answers[number];
+    struct java_answer *answer = java_slot(java, number);
     snprintf(answer->text, sizeof answer->text, "%s", line + at);
     answer->threw = kind == '!';
     answer->ended_ns = ended_ns;
@@ -231,7 +237,7 @@ static bool java_read(struct java *java, int64_t ms)
 const struct java_answer *java_answer(struct java *java, int number, int64_t ms)
 {
     struct deadline deadline = deadline_in(ms);
-    const struct java_answer *answer = &java->answers[number];
+    const struct java_answer *answer = java_slot(java, number);
     while (!answer->ended_ns) {
         int64_t left_ms = deadline_left_ms(deadline);
         if (!java_read(java, left_ms) && left_ms == 0)

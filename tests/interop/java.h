@@ -38,8 +38,8 @@ void java_kill(struct java *java); /* SIGKILL; java_leave() comes after it */
 /* Sends a line, "WHO WORD...", and gives its number. */
 int java_ask(struct java *java, const char *line);
 
-/* Its answer, when it has come within slow_ms(ms); ended_ns is 0 otherwise. Borrowed until the end.
- */
+/* Its answer, when it has come within slow_ms(ms); ended_ns is 0 otherwise. Borrowed, and forgotten
+ * a thousand lines later. */
 const struct java_answer *java_answer(struct java *java, int number, int64_t ms);
 
 /* What was logged since the last time, "" for nothing; borrowed until the next call. */

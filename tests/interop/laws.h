@@ -21,6 +21,17 @@ struct lock_kind {
     void (*expect_java_waits)(const char *name, int n);    /* so many threads of Java's, soon */
 };
 
+/* A lease that a loaded machine renews in time. */
+#define BRIEF_MS slow_ms(2000)
+
+/* For wait_until: the key has been renewed several times, over three leases. */
+struct watch {
+    const char *name;
+    int64_t last_ms;
+    int renewals;
+};
+bool was_renewed(void *watch);
+
 /* They listen to the channel of a lock. */
 void java_listens(const char *name, int n);
 

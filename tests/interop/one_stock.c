@@ -65,7 +65,7 @@ static void expect_shared(const struct stock_tally *c, const struct stock_tally 
     check(java->longest_wait_ms < REDISSON_LEASE_MS);
 }
 
-Law(one_stock, served_by_threads_of_c_and_java_loses_nothing, .timeout = 300)
+Law(one_stock, served_by_threads_of_c_and_java_loses_nothing)
 {
     static struct server_of_stock servers[THREADS];
     struct actor *actors[THREADS];

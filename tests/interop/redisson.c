@@ -154,9 +154,24 @@ void redisson_kill_apart(void)
     java_kill(apart);
 }
 
+static const char *manage(const char *order, const char *who)
+{
+    return redisson_do("-", "%s %s%s", order, strchr(who, '/') ? "" : "java/", who);
+}
+
 void redisson_interrupt(const char *who)
 {
-    redisson_do("-", "interrupt %s%s", strchr(who, '/') ? "" : "java/", who);
+    manage("interrupt", who);
+}
+
+static bool is_asleep(void *who)
+{
+    return strcmp(manage("isAsleep", who), "true") == 0;
+}
+
+void expect_asleep(const char *who)
+{
+    check_msg(wait_until(is_asleep, (void *)who, PATIENCE_MS), "%s does not wait", who);
 }
 
 /* ---- Begin and end ---- */

@@ -23,9 +23,9 @@ enum { REDISSON_LEASE_MS = 30000, LONG_BEFORE_MS = 15000 };
 
 /* A test with a client "java" with defaults, which fails when Java logs something. That is looked
  * at in the body, as Criterion lets a test pass whose .fini fails. */
-#define Law(suite, name, ...)                                                                      \
+#define Law(suite, name)                                                                           \
     static void suite##_##name##_law(void);                                                        \
-    Test(suite, name, .init = redisson_up, .fini = redisson_down, ##__VA_ARGS__)                   \
+    Test(suite, name, .init = redisson_up, .fini = redisson_down, .timeout = 200)                  \
     {                                                                                              \
         suite##_##name##_law();                                                                    \
         expect_silence();                                                                          \
@@ -66,6 +66,9 @@ void redisson_interrupt(const char *who);
 
 /* So many of both sides listen to it, soon. */
 void expect_listening(const char *channel, int n);
+
+/* A thread of Java's waits, and has gone to sleep over it, soon. */
+void expect_asleep(const char *who);
 
 /* A client whose waiters are woken by messages, for by itself it would look too late. */
 hl_client *open_client_that_hardly_polls(void);

@@ -8,7 +8,7 @@ import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.Callable;
+import org.redisson.api.RedissonClient;
 
 /**
  * Reads orders on its input until that ends, and answers on its output; tests/interop/README.md has
@@ -21,6 +21,11 @@ final class Main {
     private final Clients clients = new Clients(answers);
     private final Actions actions = new Actions();
 
+    private Worker worker(String who) {
+        String[] names = who.split("/", 2);
+        return clients.worker(names[0], names[1]);
+    }
+
     private Object manage(List<String> words) {
         switch (words.get(0)) {
             case "open":
@@ -32,19 +37,20 @@ final class Main {
                 clients.closeAll();
                 return null;
             case "interrupt":
-                String[] who = words.get(1).split("/", 2);
-                clients.worker(who[0], who[1]).interrupt();
+                worker(words.get(1)).interrupt();
                 return null;
+            case "isAsleep":
+                return worker(words.get(1)).isAsleep();
             default:
                 throw new IllegalArgumentException("there is no " + words.get(0));
         }
     }
 
-    private void hand(String id, String[] who, List<String> words) {
+    private void hand(String id, String who, List<String> words) {
         Action action = actions.find(words.get(0));
         Words rest = new Words(words.subList(1, words.size()));
-        Callable<Object> body = () -> action.run(clients.redisson(who[0]), rest);
-        clients.worker(who[0], who[1]).add(id, body);
+        RedissonClient redisson = clients.redisson(who.split("/", 2)[0]);
+        worker(who).add(id, () -> action.run(redisson, rest));
     }
 
     /** ID CLIENT/WORKER ACTION NAME WORD..., or ID - ORDER WORD... */
@@ -56,7 +62,7 @@ final class Main {
             return;
         }
         try {
-            hand(id, line.get(1).split("/", 2), words);
+            hand(id, line.get(1), words);
         } catch (RuntimeException e) {
             answers.give(
                     id,

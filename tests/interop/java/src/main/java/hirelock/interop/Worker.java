@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: MIT
 package hirelock.interop;
 
+import java.util.Arrays;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.Semaphore;
 
 /** A thread that does one thing after the other, and tells when each ended, and how. */
 final class Worker extends Thread {
@@ -21,6 +23,13 @@ final class Worker extends Thread {
 
     void add(String id, Callable<Object> body) {
         tasks.add(new Task(id, body));
+    }
+
+    /** Does it wait for a message? Redisson's waiters do so in semaphores of Java's own. */
+    boolean isAsleep() {
+        return Arrays.stream(getStackTrace())
+                .map(StackTraceElement::getClassName)
+                .anyMatch(name -> name.equals(Semaphore.class.getName()));
     }
 
     @Override
