@@ -49,7 +49,7 @@ local function reclaim(name, ids, now)
   return tonumber(available) + expired, expired
 end
 
--- Redisson's waiters read how many are there for them; a negative number would be their end.
+-- Redisson's waiters read how many are there for them, as an int; one that is negative or does not fit would be their end.
 local function tell(publish, channel, available)
-  if available > 0 then redis.pcall(publish, channel, text(available)) end
+  if available > 0 then redis.pcall(publish, channel, text(math.min(available, 2147483647))) end
 end

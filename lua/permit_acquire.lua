@@ -6,9 +6,10 @@
 -- ARGV ids lease_ms channel publish
 --      ids        16 bytes for each permit, one after the other
 --      lease_ms   how long they last, counted from now; 0: without end
--- reply {1, fresh}                               they stand, for this time at least; fresh is 1 when one was taken now
---       {0, pttl_ms, s, us, '', available}       not enough are available, at this time of the server; pttl_ms: until so many
---                                                have expired that they are, -1 when that is not to be foreseen
+-- reply {1, fresh}       they stand, for this time at least; fresh is 1 when one was taken now
+--       {0, pttl_ms, s, us, '', available}
+--                        not enough are available (0 is told for fewer), at this time of the server; pttl_ms: until so many
+--                        have expired that they are, -1 when that is not to be foreseen
 --
 -- Keeps: a repeated command takes nothing twice, and no step shortens a permit. An id is written before it is counted; if the
 -- count is refused (by ACL), the ids are taken back. At maxmemory nothing is taken, unless that which expired made room.
@@ -31,7 +32,7 @@ if lacking > 0 and lacking > available then
   if expired > 0 then tell(ARGV[4], ARGV[3], available) end
   local nth = lacking - available - 1
   local next_end = tonumber(redis.call('ZRANGE', ids, nth, nth, 'WITHSCORES')[2] or NEVER)
-  return {0, next_end < NEVER and next_end - now or -1, time[1], time[2], '', text(available)}
+  return {0, next_end < NEVER and next_end - now or -1, time[1], time[2], '', text(math.max(available, 0))}
 end
 
 local lives, added = redis.call('PTTL', key), 0

@@ -53,6 +53,8 @@ typedef struct hl_event {
     /* Of LOST: "expired", "gone", "max_hold", "thread exit", "closed"; of DISCONNECTED: the error;
      * of RELEASE_FAILED: what hl_lock_release would have said. */
     const char *reason;
+    /* Of a permit (permit_semaphore.h): its id; else NULL. Valid during the call only. */
+    const char *permit;
 } hl_event;
 
 typedef void (*hl_event_cb)(const hl_event *event, void *arg);

@@ -132,3 +132,42 @@ hli_ns hli_hold_due(const struct hli_tenure *tenure)
         due = hli_earlier(due, tenure->renew_at);
     return due;
 }
+
+/* What the tenure that asked got is its first lease, whatever has become of it since. */
+struct hli_adoption hli_hold_adoption(const struct hli_tenure *from)
+{
+    return (struct hli_adoption){
+        .number = from->number,
+        .hold = from->hold,
+        .sent_at = from->ask.sent_at,
+        .lease_ms = from->asked_lease_ms,
+    };
+}
+
+static void hold_begin_adopted(struct hli_turn *turn, struct hli_tenure *tenure,
+                               const struct hli_adoption *adoption)
+{
+    turn->name->current = tenure;
+    tenure->number = adoption->number;
+    tenure->may_stand = true;
+    tenure->asked_count = tenure->least_count = tenure->most_count = 1;
+    tenure->asked_lease_ms = tenure->longest_lease_ms = adoption->lease_ms;
+    tenure->renew_at = adoption->sent_at + HLI_MS(adoption->lease_ms) / 3;
+    hli_tenure_move(tenure, HLI_TENURE_ASK);
+    hli_tenure_extend(tenure, adoption->sent_at, adoption->lease_ms);
+    hli_hold_take(tenure, adoption->hold.owner, &adoption->hold);
+    hli_turn_watch(turn, tenure, hli_hold_due(tenure));
+}
+
+bool hli_hold_adopt(struct hli_tenure *tenure, const struct hli_adoption *adoption)
+{
+    struct hli_name *name = tenure->name;
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, name);
+    bool is_open = !atomic_load(&name->client->is_closed);
+    if (is_open)
+        hold_begin_adopted(&turn, tenure, adoption);
+    hli_turn_end(&turn);
+    return is_open;
+}

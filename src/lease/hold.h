@@ -26,4 +26,17 @@ hli_ns hli_hold_jeopardy_at(const struct hli_tenure *tenure);
 hli_ns hli_hold_due(const struct hli_tenure *tenure);
 hli_ns hli_hold_idle_due(const struct hli_tenure *tenure);
 
+/* A hold that came with another one's request: what its tenure needs to know of that. */
+struct hli_adoption {
+    uint64_t number;
+    struct hli_hold hold; /* the owner is borrowed */
+    hli_ns sent_at;
+    int64_t lease_ms;
+};
+struct hli_adoption hli_hold_adoption(const struct hli_tenure *from); /* name mutex */
+
+/* The tenure, NEW and in nobody's hands, holds as if it had asked itself; its name has the caller's
+ * reference from now on. False: the client is closed, and nothing is done. Without a mutex. */
+bool hli_hold_adopt(struct hli_tenure *tenure, const struct hli_adoption *adoption);
+
 #endif

@@ -63,6 +63,9 @@ struct hli_kind {      /* immutable */
      * Name mutex. */
     struct hli_bytes (*renewed)(const struct hli_tenure *tenure, char *text);
 
+    /* What events call the hold by, with a NUL; NULL: by the name alone. Name mutex. */
+    void (*write_id)(const struct hli_tenure *tenure, char *text);
+
     /* The channel, with a NUL; NULL: as `channel` says. Returns its length. */
     size_t (*write_channel)(const struct hli_name *name, char *text);
 

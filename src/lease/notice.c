@@ -10,13 +10,18 @@ static void notice_tell(struct hli_tenure *tenure, struct hli_notice *notice)
     struct hli_name *name = tenure->name;
     const struct hli_settings *settings = &name->client->settings;
 
+    char id[HLI_FIELD_SIZE] = "";
+
     pthread_mutex_lock(&name->mutex);
+    if (name->kind->write_id)
+        name->kind->write_id(tenure, id);
     const hl_event event = {.size = sizeof(event),
                             .kind = notice->kind,
                             .name = name->bytes,
                             .name_length = name->length,
                             .validity_ms = notice->validity_ms,
-                            .reason = notice->reason};
+                            .reason = notice->reason,
+                            .permit = id[0] ? id : NULL};
     hl_event_cb on_event = tenure->hold.on_event;
     void *event_arg = tenure->hold.event_arg;
     /* A warning about a hold that has ended meanwhile is of no use, and its event_arg may be gone.

@@ -142,6 +142,7 @@ struct hli_tenure {        /* name mutex, unless it says otherwise */
     hli_ns told_due;  /* when the watchdog was last told to look */
     bool in_jeopardy; /* told so */
     bool is_doubted;  /* a renewal is to find out whether it is there, also of a leased hold */
+    bool is_retimed;  /* its lease is being set anew */
 
     struct hli_notice warning, loss;
 };
