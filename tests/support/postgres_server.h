@@ -1,0 +1,32 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A real PostgreSQL server (support/postgres), in a temporary directory of its own. It dies with
+ * the thread that started it. What goes wrong with it, or with an SQL statement, ends the test.
+ */
+#ifndef HL_TEST_POSTGRES_SERVER_H
+#define HL_TEST_POSTGRES_SERVER_H
+
+#include <stdint.h>
+
+struct postgres_server;
+struct postgres_link;
+
+/* Skips the test where there is no PostgreSQL, or where the tests were built without libpq. */
+struct postgres_server *postgres_server_start(void);
+void postgres_server_stop(struct postgres_server *server);             /* NULL is accepted */
+const char *postgres_server_dir(const struct postgres_server *server); /* of its socket */
+
+struct postgres_link *postgres_open(const char *dir);
+void postgres_close(struct postgres_link *link);
+
+/* One statement, like printf without quoting. Returns how many rows it touched or gave. */
+int postgres_do(struct postgres_link *link, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The first column of its only row, borrowed until the next statement; "" when there is none. */
+const char *postgres_str(struct postgres_link *link, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif
