@@ -44,6 +44,20 @@ static bool script_is_pairs(const struct hli_reply *reply)
     return true;
 }
 
+/* Items of such shapes; but {2} for what was left as it is. */
+static bool script_is_items(const struct hli_reply *reply, struct script_shape shape)
+{
+    if (reply->kind != HLI_REPLY_ARRAY || reply->length == 0)
+        return false;
+    for (size_t i = 0; i < reply->length; i++) {
+        int64_t status = 0;
+        bool is_left = hli_reply_integer_at(reply->item[i], 0, &status) && status == 2;
+        if (is_left ? reply->item[i]->length != 1 : !script_is_status(reply->item[i], shape))
+            return false;
+    }
+    return true;
+}
+
 bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply)
 {
     switch (id) {
@@ -60,6 +74,10 @@ bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply)
     case HLI_SCRIPT_RW_WRITE_RELEASE:
     case HLI_SCRIPT_SEMAPHORE_UNDO:
         return script_is_status(reply, (struct script_shape){.no = 1, .yes = 3});
+    case HLI_SCRIPT_MULTI_ACQUIRE:
+        return script_is_items(reply, (struct script_shape){.no = 6, .yes = 2});
+    case HLI_SCRIPT_MULTI_RELEASE:
+        return script_is_items(reply, (struct script_shape){.no = 1, .yes = 3});
     case HLI_SCRIPT_FENCE_RELEASE:
         return script_is_status(reply, (struct script_shape){.no = 1, .yes = 4});
     case HLI_SCRIPT_FENCE_SET:
@@ -94,11 +112,11 @@ bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply)
     }
 }
 
-bool hli_script_is_plain(hli_script_id id, const struct hli_reply *reply)
+static bool script_is_plain(hli_script_id id, const struct hli_reply *reply)
 {
     const struct hli_reply *status = hli_reply_item(reply, 0);
 
-    if (!status || status->kind != HLI_REPLY_INTEGER || !hli_script_may_answer(id, reply))
+    if (!status || status->kind != HLI_REPLY_INTEGER)
         return false;
     switch (id) {
     case HLI_SCRIPT_LATCH_COUNT:
@@ -108,10 +126,13 @@ bool hli_script_is_plain(hli_script_id id, const struct hli_reply *reply)
     case HLI_SCRIPT_RW_WRITE_ACQUIRE:
     case HLI_SCRIPT_SEMAPHORE_ACQUIRE:
         return status->integer == 0 || status->integer == 1;
+    case HLI_SCRIPT_MULTI_ACQUIRE: /* an item of it */
+        return true;
     case HLI_SCRIPT_FENCE_RELEASE:
     case HLI_SCRIPT_FENCE_SET:
     case HLI_SCRIPT_LATCH_COUNT_DOWN:
     case HLI_SCRIPT_LOCK_RELEASE:
+    case HLI_SCRIPT_MULTI_RELEASE: /* an item of it */
     case HLI_SCRIPT_PERMIT_RELEASE:
     case HLI_SCRIPT_RW_READ_RELEASE:
     case HLI_SCRIPT_RW_WRITE_RELEASE:
@@ -120,4 +141,16 @@ bool hli_script_is_plain(hli_script_id id, const struct hli_reply *reply)
     default:
         return false;
     }
+}
+
+bool hli_script_is_plain(hli_script_id id, const struct hli_reply *reply)
+{
+    if (!hli_script_may_answer(id, reply))
+        return false;
+    if (id != HLI_SCRIPT_MULTI_ACQUIRE && id != HLI_SCRIPT_MULTI_RELEASE)
+        return script_is_plain(id, reply);
+    for (size_t i = 0; i < reply->length; i++)
+        if (!script_is_plain(id, reply->item[i]))
+            return false;
+    return true;
 }

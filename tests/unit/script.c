@@ -100,7 +100,12 @@ static const struct script_answer {
     {'k', "*4\r\n:2\r\n:-1\r\n:7\r\n:3\r\n"},                        /* pairs of numbers */
     {'l', "*6\r\n:0\r\n:9\r\n:1\r\n:2\r\n$3\r\nu:1\r\n$1\r\n1\r\n"}, /* busy */
     {'n', "*6\r\n:1\r\n:9\r\n$3\r\nu:1\r\n$1\r\n1\r\n$4\r\nread\r\n:2\r\n"}, /* read by two */
-    {'m', "*0\r\n"},                                                         /* nothing to tell */
+    {'o', "*2\r\n*2\r\n:1\r\n:1\r\n*2\r\n:1\r\n:0\r\n"},                     /* both taken */
+    {'p', "*2\r\n*1\r\n:2\r\n*6\r\n:0\r\n:9\r\n:1\r\n:2\r\n$3\r\nu:1\r\n$1\r\n1\r\n"}, /* busy */
+    {'q', "*1\r\n*1\r\n:2\r\n"},                                                       /* left */
+    {'t', "*1\r\n*3\r\n:1\r\n$0\r\n\r\n:0\r\n"}, /* released */
+    {'r', "*2\r\n*3\r\n:1\r\n$0\r\n\r\n:0\r\n*1\r\n:0\r\n"}, /* released, and not held */
+    {'m', "*0\r\n"},                                         /* nothing to tell */
 };
 
 /* And those that each script may give. */
@@ -124,6 +129,8 @@ static const struct script_says {
     {HLI_SCRIPT_LOCK_KEEP, "e f g"},
     {HLI_SCRIPT_LOCK_RELEASE, "b h"},
     {HLI_SCRIPT_LOCK_RENEW, "e f g k m"},
+    {HLI_SCRIPT_MULTI_ACQUIRE, "o p q"},
+    {HLI_SCRIPT_MULTI_RELEASE, "q r t"},
     {HLI_SCRIPT_PERMIT_ACQUIRE, "e l"},
     {HLI_SCRIPT_PERMIT_ADD, "b c"},
     {HLI_SCRIPT_PERMIT_INSPECT, "h"},
@@ -195,6 +202,8 @@ Test(script, is_plain_when_something_was_taken_or_given_back_or_is_busy)
         {HLI_SCRIPT_RW_READ_RELEASE, "h"},
         {HLI_SCRIPT_RW_WRITE_RELEASE, "h"},
         {HLI_SCRIPT_RW_INSPECT, ""},
+        {HLI_SCRIPT_MULTI_ACQUIRE, "o p q"},
+        {HLI_SCRIPT_MULTI_RELEASE, "t"},
         {HLI_SCRIPT_FENCE_RELEASE, "j"},
         {HLI_SCRIPT_FENCE_SET, "c"},
         {HLI_SCRIPT_LOCK_RENEW, ""},
