@@ -10,7 +10,7 @@
 --      notes     what the names of this client's notes begin with
 --      id        of the command, a number; the same when it is sent again
 --      note_ms   how long a note stands: longer than a command can be on its way
---      settled   ids whose answers have arrived, so that nobody sends them again; at least one, 0 stands for none
+--      settled   ids of which no copy is on its way any more, for they were answered; at least one, 0 stands for none
 --
 -- Keeps: what was done is not done again, and is answered alike. A note is written before the deed, and taken back when the
 -- deed is refused.

@@ -225,13 +225,27 @@ static hli_ns acquire_outage_at(const struct hli_turn *turn, const struct hli_ac
     return hli_after_ms(since, name->client->settings.outage_timeout_ms);
 }
 
+/* Whoever is first now may want less: asked for as after a message, for the request under way, if
+ * there is one, is about the one who left. */
+static void acquire_has_left(struct hli_turn *turn, bool was_first)
+{
+    struct hli_name *name = turn->name;
+
+    if (TAILQ_EMPTY(&name->waiters)) {
+        hli_ask_abandon(turn);
+    } else if (was_first && name->kind->is_counted && hli_contest_of(name)) {
+        name->contest->heard_at = turn->now;
+        hli_ask_go(turn);
+    }
+}
+
 static bool acquire_look(struct hli_wait *wait, hli_ns now)
 {
     struct hli_acquire *acquire = HLI_OF(wait, struct hli_acquire, wait);
     struct hli_turn turn;
 
     hli_turn_begin(&turn, acquire->name);
-    bool goes_on = !wait->is_finished;
+    bool goes_on = !wait->is_finished, was_first = TAILQ_FIRST(&acquire->name->waiters) == acquire;
     hli_ns outage_at = acquire_outage_at(&turn, acquire);
     if (goes_on && hli_wait_is_cancelled(wait))
         hli_acquire_fail(&turn, acquire, HL_ECANCELED, "cancelled");
@@ -241,8 +255,8 @@ static bool acquire_look(struct hli_wait *wait, hli_ns now)
         acquire_fail_unheard(&turn, acquire);
     goes_on = !wait->is_finished;
     wait->look_at = hli_earlier(wait->deadline, outage_at);
-    if (!goes_on && TAILQ_EMPTY(&acquire->name->waiters))
-        hli_ask_abandon(&turn);
+    if (!goes_on)
+        acquire_has_left(&turn, was_first);
     hli_turn_end(&turn);
     return goes_on;
 }

@@ -168,7 +168,8 @@ static void busy_note(struct hli_turn *turn, const struct hli_answer *answer)
 /* Whatever is granted from now on was granted after this request was sent. */
 static void busy_set_anchor(struct hli_tenure *tenure, const struct hli_answer *answer)
 {
-    tenure->may_stand = tenure->is_queued && !tenure->name->kind->taken; /* a place in the queue */
+    if (!tenure->name->kind->taken) /* else nothing stands, but for what an unanswered copy does */
+        tenure->may_stand = tenure->is_queued;
     tenure->is_wanted = false; /* whoever asked for it did not mean this one */
     tenure->anchor_at = tenure->ask.sent_at;
     tenure->busy_stamp = hli_busy_stamp(answer);

@@ -102,14 +102,14 @@ int hli_noted_read(struct hli_query *query, const struct hli_reply *reply)
     return HL_OK;
 }
 
-/* Only what was answered is not on its way any more. */
+/* Only what was sent once, and answered, is not on its way any more. */
 void hli_noted_settle(struct hli_query *query, int code)
 {
     struct noted_call *call = noted_call_of(query);
 
     if (call->verb->is_release && code == HL_OK)
         hli_count(&query->name->client->counters.releases);
-    if (!call->is_answered)
+    if (!call->is_answered || query->call.may_have_run)
         return;
     pthread_mutex_lock(&query->name->mutex);
     hli_settle(query->name, call->id);

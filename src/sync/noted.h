@@ -18,8 +18,9 @@ enum {
     HLI_SETTLED_LIMIT = 64 /* ids that a name keeps until its next command */
 };
 
-/* Commands whose answers have arrived: the next one lets their notes go. An id that finds no room,
- * or goes with a command that is lost, leaves a note that goes by itself. Name mutex. */
+/* Commands that were answered, and of which no other copy is on its way: the next one lets their
+ * notes go. An id that finds no room, or goes with a command that is lost, leaves a note that goes
+ * by itself. Name mutex. */
 struct hli_settled {
     unsigned count;
     uint64_t id[HLI_SETTLED_LIMIT];

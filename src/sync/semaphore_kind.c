@@ -71,7 +71,8 @@ static void semaphore_taken(struct hli_turn *turn, struct hli_tenure *tenure,
     if (left > 0) {
         hli_release_quietly(turn, tenure);
     } else {
-        hli_settle(name, tenure->number);
+        if (!tenure->may_stand) /* no copy of it is on its way */
+            hli_settle(name, tenure->number);
         hli_tenure_bury(turn, tenure);
     }
     hli_ask_go(turn);
@@ -80,6 +81,7 @@ static void semaphore_taken(struct hli_turn *turn, struct hli_tenure *tenure,
 const struct hli_kind hli_kind_semaphore = {
     .id = 's',
     .has_no_owner = true,
+    .is_counted = true,
     .channel = "redisson_sc:",
     .field_suffix = "",
     .lacks = "too few permits",

@@ -1,0 +1,423 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Semaphores and latches over a network that loses answers, keeps requests, and is cut: what was
+ * asked for once is done once, and what nobody waits for any more is given back.
+ */
+
+#include "connection_fixture.h"
+
+enum { COMMANDS = 0, PERMITS = 9 };
+
+/* To let a late command run, the server must be one that refuses CLIENT KILL. */
+static const char no_kill[] = "user default on nopass ~* &* +@all -client|kill";
+
+struct scene {
+    struct connection c;
+    hl_client *client;
+    hl_semaphore *semaphore;
+    hl_latch *latch;
+};
+
+static void scene_open(struct scene *scene, const char *config, int64_t outage_ms)
+{
+    hl_client_options options = connection_options();
+    options.outage_timeout_ms = outage_ms;
+    scene->c = connection_start(&(struct redis_options){.config = config});
+    scene->client = connection_open(proxy_url(scene->c.proxy), &options);
+    expect_code(hl_semaphore_new(scene->client, "pool", &scene->semaphore, err), HL_OK);
+    expect_code(hl_latch_new(scene->client, "gate", &scene->latch, err), HL_OK);
+}
+
+/* Every script is loaded by then, so that none of what follows bounces. */
+static void scene_warm_up(struct scene *scene)
+{
+    int64_t count;
+    expect_code(hl_semaphore_try_set_permits(scene->semaphore, 0, 0, err), HL_OK);
+    expect_code(hl_semaphore_add_permits(scene->semaphore, 3, err), HL_OK);
+    expect_code(hl_semaphore_acquire(scene->semaphore, 1, err), HL_OK);
+    expect_code(hl_semaphore_release(scene->semaphore, 1, err), HL_OK);
+    expect_code(hl_semaphore_drain(scene->semaphore, &count, err), HL_OK);
+    expect_code(hl_semaphore_available(scene->semaphore, &count, err), HL_OK);
+    expect_code(hl_latch_set_count(scene->latch, 2, err), HL_OK);
+    expect_code(hl_latch_count_down(scene->latch, err), HL_OK);
+    expect_code(hl_latch_delete(scene->latch, err), HL_OK);
+    expect_code(hl_latch_await(scene->latch, err), HL_OK);
+    redis_do(scene->c.server, "SET pool %d", PERMITS);
+}
+
+static void scene_start(struct scene *scene, const char *config)
+{
+    scene_open(scene, config, slow_ms(5000));
+    scene_warm_up(scene);
+}
+
+static void scene_stop(struct scene *scene)
+{
+    hl_semaphore_free(scene->semaphore);
+    hl_latch_free(scene->latch);
+    check_int(hl_client_close(scene->client), HL_OK);
+    connection_stop(&scene->c);
+}
+
+static void expect_permits(struct scene *scene, int permits)
+{
+    check_int(redis_int(scene->c.server, "GET pool"), permits);
+}
+
+static void wait_permits(struct scene *scene, int permits)
+{
+    check(redis_wait_int(scene->c.server, permits, 5000, "GET pool"));
+}
+
+static int newest(struct scene *scene)
+{
+    return proxy_accepted(scene->c.proxy) - 2; /* of its two connections, the first */
+}
+
+/* The answer of what is asked next is lost, and the connection with it. */
+static void lose_answer(struct scene *scene)
+{
+    proxy_cut_once(scene->c.proxy, PROXY_DOWN, 1, PROXY_RST);
+}
+
+static void expect_reconnects(struct scene *scene, int count)
+{
+    check(connection_wait_for(scene->client, connection_reconnects, (uint64_t)count, 5000));
+    check_int(connection_count(scene->client, connection_reconnects), count);
+}
+
+Test(semaphore_answers, an_acquire_whose_answer_is_lost_takes_once)
+{
+    struct scene scene;
+    scene_start(&scene, NULL);
+    lose_answer(&scene);
+    expect_code(hl_semaphore_acquire(scene.semaphore, 4, err), HL_OK);
+    expect_reconnects(&scene, 1);
+    expect_permits(&scene, PERMITS - 4);
+    scene_stop(&scene);
+}
+
+Test(semaphore_answers, a_release_whose_answer_is_lost_gives_back_once)
+{
+    struct scene scene;
+    scene_start(&scene, NULL);
+    lose_answer(&scene);
+    expect_code(hl_semaphore_release(scene.semaphore, 2, err), HL_OK);
+    expect_permits(&scene, PERMITS + 2);
+    lose_answer(&scene);
+    expect_code(hl_semaphore_release_if_exists(scene.semaphore, 1, err), HL_OK);
+    expect_permits(&scene, PERMITS + 3);
+    expect_reconnects(&scene, 2);
+    scene_stop(&scene);
+}
+
+Test(semaphore_answers, whatever_else_loses_its_answer_is_done_once_and_answered_alike)
+{
+    struct scene scene;
+    int64_t drained = 0;
+    scene_start(&scene, NULL);
+    lose_answer(&scene);
+    expect_code(hl_semaphore_add_permits(scene.semaphore, -3, err), HL_OK);
+    expect_permits(&scene, PERMITS - 3);
+    lose_answer(&scene);
+    expect_code(hl_semaphore_drain(scene.semaphore, &drained, err), HL_OK);
+    check_int(drained, PERMITS - 3);
+    expect_permits(&scene, 0);
+    redis_do(scene.c.server, "DEL pool");
+    lose_answer(&scene);
+    expect_code(hl_semaphore_try_set_permits(scene.semaphore, 5, 0, err), HL_OK);
+    expect_permits(&scene, 5);
+    expect_reconnects(&scene, 3);
+    scene_stop(&scene);
+}
+
+Test(semaphore_answers, a_latch_is_counted_down_once_though_the_answer_is_lost)
+{
+    struct scene scene;
+    scene_start(&scene, NULL);
+    lose_answer(&scene);
+    expect_code(hl_latch_set_count(scene.latch, 3, err), HL_OK);
+    lose_answer(&scene);
+    expect_code(hl_latch_count_down(scene.latch, err), HL_OK);
+    check_int(redis_int(scene.c.server, "GET gate"), 2);
+    lose_answer(&scene);
+    expect_code(hl_latch_delete(scene.latch, err), HL_OK);
+    check_int(redis_int(scene.c.server, "EXISTS gate"), 0);
+    expect_code(hl_latch_set_count(scene.latch, 1, err), HL_OK);
+    lose_answer(&scene);
+    expect_code(hl_latch_count_down_and_await(scene.latch, NULL, err), HL_OK);
+    expect_reconnects(&scene, 4);
+    scene_stop(&scene);
+}
+
+/* The server has given, and the caller has gone before he hears of it. */
+Test(semaphore_answers, what_comes_when_the_wait_time_is_over_is_given_back)
+{
+    struct scene scene;
+    scene_start(&scene, NULL);
+    proxy_hold(scene.c.proxy, newest(&scene), PROXY_DOWN);
+    check(hl_semaphore_acquire_for(scene.semaphore, 4, 50, NULL) < 0);
+    wait_permits(&scene, PERMITS - 4);
+    proxy_release(scene.c.proxy, newest(&scene), PROXY_DOWN);
+    wait_permits(&scene, PERMITS);
+    expect_code(hl_semaphore_acquire(scene.semaphore, PERMITS, err), HL_OK);
+    scene_stop(&scene);
+}
+
+/* The same, and its connection is lost too: the undo goes by the next one. */
+Test(semaphore_answers, what_comes_on_a_connection_that_is_lost_is_given_back)
+{
+    struct scene scene;
+    scene_start(&scene, NULL);
+    proxy_refuse(scene.c.proxy, true);
+    lose_answer(&scene);
+    check(hl_semaphore_acquire_for(scene.semaphore, 4, 50, NULL) < 0);
+    wait_permits(&scene, PERMITS - 4);
+    proxy_refuse(scene.c.proxy, false);
+    wait_permits(&scene, PERMITS);
+    scene_stop(&scene);
+}
+
+struct posted {
+    atomic_int done;
+    atomic_int code;
+};
+
+static void posted_done(int code, const hl_error *err, void *arg)
+{
+    struct posted *posted = arg;
+    (void)err;
+    atomic_store(&posted->code, code);
+    atomic_fetch_add(&posted->done, 1);
+}
+
+static bool posted_are_done(void *arg)
+{
+    return atomic_load(&((struct posted *)arg)->done) > 0;
+}
+
+static void posted_wait(struct posted *posted, int code)
+{
+    check(wait_until(posted_are_done, posted, 5000));
+    check_int(atomic_load(&posted->done), 1);
+    check_int(atomic_load(&posted->code), code);
+}
+
+/* One request was for two who wait; one of them has left when it is answered. */
+Test(semaphore_answers, what_was_taken_for_one_who_has_left_goes_back_and_the_others_keep_theirs)
+{
+    struct scene scene;
+    struct posted first = {0}, second = {0};
+    hl_cancel *cancel = NULL;
+    check_int(hl_cancel_new(&cancel), HL_OK);
+    scene_start(&scene, NULL);
+    expect_code(hl_semaphore_acquire(scene.semaphore, PERMITS, err), HL_OK);
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    options.wait_ms = HL_WAIT_FOREVER;
+    check_int(hl_semaphore_acquire_async(scene.semaphore, 3, &options, posted_done, &first), HL_OK);
+    options.cancel = cancel;
+    check_int(hl_semaphore_acquire_async(scene.semaphore, 4, &options, posted_done, &second),
+              HL_OK);
+    check(redis_wait_subscribers(scene.c.server, "redisson_sc:{pool}", 1, 5000));
+    expect_code(hl_client_ping(scene.client, -1, err), HL_OK);
+    proxy_hold(scene.c.proxy, newest(&scene), PROXY_DOWN);
+    redis_do(scene.c.server, "SET pool %d", PERMITS);
+    redis_do(scene.c.server, "PUBLISH redisson_sc:{pool} 9");
+    wait_permits(&scene, PERMITS - 7);
+    hl_cancel_fire(cancel);
+    posted_wait(&second, HL_ECANCELED);
+    proxy_release(scene.c.proxy, newest(&scene), PROXY_DOWN);
+    posted_wait(&first, HL_OK);
+    wait_permits(&scene, PERMITS - 3);
+    expect_code(hl_semaphore_acquire(scene.semaphore, PERMITS - 3, err), HL_OK);
+    hl_cancel_free(cancel);
+    scene_stop(&scene);
+}
+
+/* What was given to one who has left, and fits another: it stays. */
+Test(semaphore_answers, what_was_taken_for_one_who_has_left_serves_the_next_one)
+{
+    struct scene scene;
+    struct posted first = {0}, second = {0};
+    hl_cancel *cancel = NULL;
+    check_int(hl_cancel_new(&cancel), HL_OK);
+    scene_start(&scene, NULL);
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    options.wait_ms = HL_WAIT_FOREVER;
+    options.cancel = cancel;
+    proxy_hold(scene.c.proxy, newest(&scene), PROXY_DOWN);
+    check_int(hl_semaphore_acquire_async(scene.semaphore, PERMITS, &options, posted_done, &first),
+              HL_OK);
+    wait_permits(&scene, 0);
+    options.cancel = NULL;
+    check_int(hl_semaphore_acquire_async(scene.semaphore, 2, &options, posted_done, &second),
+              HL_OK);
+    hl_cancel_fire(cancel);
+    posted_wait(&first, HL_ECANCELED);
+    proxy_release(scene.c.proxy, newest(&scene), PROXY_DOWN);
+    posted_wait(&second, HL_OK);
+    wait_permits(&scene, PERMITS - 2);
+    hl_cancel_free(cancel);
+    scene_stop(&scene);
+}
+
+Test(semaphore_answers, what_was_taken_when_the_client_is_closed_is_given_back)
+{
+    struct scene scene;
+    struct posted posted = {0};
+    scene_start(&scene, NULL);
+    proxy_delay(scene.c.proxy, newest(&scene), PROXY_DOWN, slow_ms(60));
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    options.wait_ms = HL_WAIT_FOREVER;
+    check_int(hl_semaphore_acquire_async(scene.semaphore, 4, &options, posted_done, &posted),
+              HL_OK);
+    wait_permits(&scene, PERMITS - 4);
+    hl_semaphore_free(scene.semaphore);
+    hl_latch_free(scene.latch);
+    check_int(hl_client_close(scene.client), HL_OK);
+    posted_wait(&posted, HL_ECANCELED);
+    expect_permits(&scene, PERMITS);
+    connection_stop(&scene.c);
+}
+
+static bool is_delivered(void *arg)
+{
+    struct scene *scene = arg;
+    return proxy_kept(scene->c.proxy, PROXY_EVERY, PROXY_UP) == 0;
+}
+
+/* What the network kept of a connection that was given up arrives, and runs. */
+static void deliver(struct scene *scene)
+{
+    int64_t ran = redis_evalsha_calls(scene->c.server);
+    check(proxy_kept(scene->c.proxy, PROXY_EVERY, PROXY_UP) > 0);
+    proxy_release(scene->c.proxy, PROXY_EVERY, PROXY_UP);
+    check(wait_until(is_delivered, scene, 5000));
+    check(redis_wait_clients(scene->c.server, REDIS_NORMAL, 1, 5000));
+    check(redis_evalsha_calls(scene->c.server) > ran);
+}
+
+Test(semaphore_answers, a_request_of_a_dropped_connection_takes_nothing_more_when_it_arrives)
+{
+    struct scene scene;
+    scene_start(&scene, no_kill);
+    proxy_hold(scene.c.proxy, newest(&scene), PROXY_UP);
+    expect_code(hl_semaphore_acquire(scene.semaphore, 4, err), HL_OK);
+    expect_code(hl_semaphore_release(scene.semaphore, 4, err), HL_OK);
+    expect_code(hl_semaphore_acquire(scene.semaphore, 1, err), HL_OK);
+    expect_permits(&scene, PERMITS - 1);
+    deliver(&scene);
+    expect_permits(&scene, PERMITS - 1);
+    scene_stop(&scene);
+}
+
+Test(semaphore_answers, a_request_of_a_wait_that_is_over_takes_nothing_when_it_arrives)
+{
+    struct scene scene;
+    scene_start(&scene, no_kill);
+    proxy_hold(scene.c.proxy, newest(&scene), PROXY_UP);
+    check(hl_semaphore_acquire_for(scene.semaphore, 4, slow_ms(20), NULL) < 0);
+    expect_reconnects(&scene, 1);
+    expect_code(hl_semaphore_acquire(scene.semaphore, 1, err), HL_OK);
+    expect_code(hl_semaphore_release(scene.semaphore, 1, err), HL_OK);
+    deliver(&scene);
+    expect_permits(&scene, PERMITS);
+    scene_stop(&scene);
+}
+
+Test(semaphore_answers, a_release_of_a_dropped_connection_gives_nothing_more_when_it_arrives)
+{
+    struct scene scene;
+    scene_start(&scene, no_kill);
+    proxy_hold(scene.c.proxy, newest(&scene), PROXY_UP);
+    expect_code(hl_semaphore_release(scene.semaphore, 4, err), HL_OK);
+    for (int i = 0; i < 3; i++)
+        expect_code(hl_semaphore_release(scene.semaphore, 1, err), HL_OK);
+    deliver(&scene);
+    expect_permits(&scene, PERMITS + 7);
+    scene_stop(&scene);
+}
+
+Test(semaphore_answers, a_count_of_a_dropped_connection_counts_nothing_more_when_it_arrives)
+{
+    struct scene scene;
+    scene_start(&scene, no_kill);
+    expect_code(hl_latch_set_count(scene.latch, 5, err), HL_OK);
+    proxy_hold(scene.c.proxy, newest(&scene), PROXY_UP);
+    for (int i = 0; i < 3; i++)
+        expect_code(hl_latch_count_down(scene.latch, err), HL_OK);
+    deliver(&scene);
+    check_int(redis_int(scene.c.server, "GET gate"), 2);
+    scene_stop(&scene);
+}
+
+Test(semaphore_answers, without_a_server_every_call_says_so_when_the_outage_timeout_is_over)
+{
+    struct connection c = connection_start(NULL);
+    hl_client_options options = connection_options();
+    hl_client *client = NULL;
+    hl_semaphore *semaphore = NULL;
+    hl_latch *latch = NULL;
+    int64_t count;
+    options.outage_timeout_ms = slow_ms(100);
+    client = connection_open(proxy_url(c.proxy), &options);
+    expect_code(hl_semaphore_new(client, "pool", &semaphore, err), HL_OK);
+    expect_code(hl_latch_new(client, "gate", &latch, err), HL_OK);
+    proxy_refuse(c.proxy, true);
+    proxy_kill_all(c.proxy);
+    expect_code(hl_semaphore_acquire(semaphore, 1, err), HL_ECONN);
+    expect_code(hl_semaphore_release(semaphore, 1, err), HL_ECONN);
+    expect_code(hl_semaphore_try_set_permits(semaphore, 1, 0, err), HL_ECONN);
+    expect_code(hl_semaphore_add_permits(semaphore, 1, err), HL_ECONN);
+    expect_code(hl_semaphore_drain(semaphore, &count, err), HL_ECONN);
+    expect_code(hl_semaphore_available(semaphore, &count, err), HL_ECONN);
+    expect_code(hl_latch_set_count(latch, 1, err), HL_ECONN);
+    expect_code(hl_latch_count_down(latch, err), HL_ECONN);
+    expect_code(hl_latch_count(latch, &count, err), HL_ECONN);
+    expect_code(hl_latch_await(latch, err), HL_ECONN);
+    expect_code(hl_latch_count_down_and_await(latch, NULL, err), HL_ECONN);
+    expect_code(hl_latch_delete(latch, err), HL_ECONN);
+    hl_semaphore_free(semaphore);
+    hl_latch_free(latch);
+    check_int(hl_client_close(client), HL_OK);
+    connection_stop(&c);
+}
+
+/* It was sent, and may be done or not. */
+Test(semaphore_answers, a_deed_without_any_answer_ends_as_unknown)
+{
+    struct scene scene;
+    struct posted posted = {0};
+    int64_t count;
+    scene_open(&scene, NULL, slow_ms(300));
+    scene_warm_up(&scene);
+    redis_server_freeze(scene.c.server);
+    check_int(hl_latch_count_down_async(scene.latch, posted_done, &posted), HL_OK);
+    expect_code(hl_semaphore_release(scene.semaphore, 1, err), HL_EUNKNOWN);
+    posted_wait(&posted, HL_EUNKNOWN);
+    expect_code(hl_semaphore_available(scene.semaphore, &count, err), HL_ECONN);
+    redis_server_thaw(scene.c.server);
+    scene_stop(&scene);
+}
+
+/* Cut after each byte of what a few calls say and hear, one after the other. */
+Test(semaphore_answers, a_connection_cut_anywhere_changes_no_sum, .timeout = 120)
+{
+    struct scene scene;
+    scene_start(&scene, NULL);
+    for (uint64_t bytes = 1; bytes < 1600; bytes += 37) {
+        int64_t count = 0;
+        proxy_cut_once(scene.c.proxy, bytes % 2 ? PROXY_UP : PROXY_DOWN,
+                       bytes % 2 ? bytes : 1 + bytes / 20, PROXY_RST);
+        expect_code(hl_semaphore_acquire(scene.semaphore, 2, err), HL_OK);
+        expect_code(hl_semaphore_release(scene.semaphore, 2, err), HL_OK);
+        expect_code(hl_semaphore_available(scene.semaphore, &count, err), HL_OK);
+        check_int(count, PERMITS);
+        expect_code(hl_latch_set_count(scene.latch, 1, err), HL_OK);
+        expect_code(hl_latch_count_down_and_await(scene.latch, NULL, err), HL_OK);
+        check_int(redis_int(scene.c.server, "EXISTS gate"), 0);
+    }
+    scene_stop(&scene);
+}
