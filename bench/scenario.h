@@ -17,6 +17,7 @@ struct bench {
 };
 
 void scenario_pair(struct bench *bench);     /* one thread, acquire and release */
+void scenario_kinds(struct bench *bench);    /* the same, of other kinds */
 void scenario_local(struct bench *bench);    /* what sends nothing: reentry, linger */
 void scenario_threads(struct bench *bench);  /* threads with a name each */
 void scenario_pass(struct bench *bench);     /* 8 threads of one process, one name */
