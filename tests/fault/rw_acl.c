@@ -1,0 +1,136 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* What a user of read-write locks must be allowed, as docs/read-write-lock.md says; and what is
+ * done without the rest. */
+
+#include "server_fault.h"
+
+#define LEAST_COMMANDS                                                                             \
+    "-@all +evalsha +script|load +hget +hset +hincrby +hgetall +pexpire +pttl +del "               \
+    "+time +publish +subscribe +unsubscribe +hmget +hlen +hdel +get +set +exists +hrandfield "     \
+    "+hscan"
+#define LEAST_KEYS                                                                                 \
+    "resetkeys ~app:* ~{app:* ~hirelock_rw_writer:{app:* resetchannels &redisson_rwlock:{app:*"
+
+static struct redis_server *server;
+
+static void acl_start(void)
+{
+    server = redis_server_start(
+        &(struct redis_options){.config = "user locker on >pw " LEAST_KEYS " " LEAST_COMMANDS});
+}
+
+static void acl_stop(void)
+{
+    redis_server_stop(server);
+}
+
+#define AclTest(name) Test(rw_acl, name, .init = acl_start, .fini = acl_stop)
+
+struct acl_rw {
+    hl_client *client;
+    hl_lock *read, *write;
+};
+
+static struct acl_rw acl_open(int64_t watchdog_ms, int64_t poll_ms)
+{
+    hl_client_options options = fault_options(NULL);
+    const hl_lock_options prefers = {.size = sizeof(prefers), .flags = HL_LOCK_PREFER_WRITERS};
+    struct acl_rw rw;
+    options.username = "locker";
+    options.password = "pw";
+    options.poll_ms = poll_ms;
+    options.watchdog_timeout_ms = slow_ms(watchdog_ms);
+    rw.client = fault_open(redis_server_url(server), &options);
+    check_int(hl_rw_lock_new(rw.client, "app:n", &prefers, &rw.read, &rw.write, NULL), 0);
+    return rw;
+}
+
+static void acl_close(struct acl_rw *rw)
+{
+    hl_lock_free(rw->read);
+    hl_lock_free(rw->write);
+    hl_client_close(rw->client);
+}
+
+/* No command of the scripts, and none that waiting needs: the client's own may be denied. */
+static void acl_check_log(void)
+{
+    static const char *const optional[] = {"ping",      "role",   "info",     "client|",
+                                           "pexpireat", "select", "hirelock:"};
+    redisReply *log = redis_command(server, "ACL LOG 100");
+    check(log && log->type == REDIS_REPLY_ARRAY && log->elements > 0);
+    for (size_t i = 0; i < log->elements; i++) {
+        const char *object = log->element[i]->element[7]->str;
+        bool is_optional = false;
+        for (size_t k = 0; k < sizeof optional / sizeof optional[0]; k++)
+            is_optional = is_optional || strncmp(object, optional[k], strlen(optional[k])) == 0;
+        check_msg(is_optional, "%s is denied", object);
+    }
+    freeReplyObject(log);
+}
+
+AclTest(the_least_that_is_needed_is_enough)
+{
+    struct acl_rw a = acl_open(900, 60000), b = acl_open(900, 60000);
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+    struct fault_call call;
+    check_int(hl_lock_acquire(a.read, NULL), 0);
+    check_int(hl_lock_acquire(a.read, NULL), 0);
+    fault_call_begin(&call, b.write, fault_owner(b.client), HL_WAIT_FOREVER);
+    check(redis_wait_subscribers(server, "redisson_rwlock:{app:n}", 1, 5000));
+    check(redis_wait_int(server, 1, 5000, "EXISTS hirelock_rw_writer:{app:n}"));
+    check_int(hl_lock_try_acquire(b.read, NULL), HL_EBUSY);
+    while (fault_stats(a.client).renewals < 2)
+        deadline_nap();
+    check_int(hl_lock_inspect(a.read, &info, NULL), 0);
+    check(info.locked && info.mine);
+    check_int(hl_lock_release(a.read, NULL), 0);
+    check_int(hl_lock_release(a.read, NULL), 0);
+    check_msg(fault_call_end(&call) == 0, "%s", call.err.text);
+    check_int(hl_lock_inspect(a.write, &info, NULL), 0);
+    check(info.locked && !info.mine);
+    check_int(hl_lock_force_release(a.write, NULL), 0);
+    check_int(hl_lock_acquire(a.write, NULL), 0);
+    check_int(hl_lock_acquire(a.read, NULL), 0);
+    check_int(hl_lock_release(a.write, NULL), 0);
+    check_int(hl_lock_release(a.read, NULL), 0);
+    check_int(redis_int(server, "DBSIZE"), 0);
+    acl_check_log();
+    hl_owner_free(call.options.owner);
+    acl_close(&a);
+    acl_close(&b);
+}
+
+AclTest(without_messages_and_looks_at_readers_it_is_found_out_by_polls)
+{
+    redis_do(server, "ACL SETUSER locker -publish -subscribe -hrandfield -hscan");
+    struct acl_rw a = acl_open(3000, 100), b = acl_open(3000, 100);
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+    struct fault_call call;
+    check_int(hl_lock_acquire(a.read, NULL), 0);
+    check_int(hl_lock_inspect(a.read, &info, NULL), 0);
+    check(info.locked && !info.mine); /* nobody is named */
+    check_str(info.owner, "");
+    fault_call_begin(&call, b.write, fault_owner(b.client), slow_ms(20000));
+    check(wait_until(fault_has_waiter, b.client, 5000));
+    check_int(hl_lock_release(a.read, NULL), 0);
+    check_msg(fault_call_end(&call) == 0, "%s", call.err.text);
+    check_int(hl_lock_release_as(b.write, call.options.owner, NULL), 0);
+    hl_owner_free(call.options.owner);
+    acl_close(&a);
+    acl_close(&b);
+}
+
+AclTest(a_user_without_a_needed_command_is_told)
+{
+    struct acl_rw rw = acl_open(3000, 100);
+    redis_do(server, "ACL SETUSER locker -hmget");
+    check_int(hl_lock_try_acquire(rw.read, NULL), HL_EDENIED);
+    check_int(hl_lock_try_acquire(rw.write, NULL), HL_EDENIED);
+    redis_do(server, "ACL SETUSER locker +hmget");
+    check_int(hl_lock_try_acquire(rw.read, NULL), 0);
+    check_int(hl_lock_release(rw.read, NULL), 0);
+    acl_close(&rw);
+}
