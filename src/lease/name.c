@@ -78,7 +78,9 @@ static bool name_begins(const void *bytes, size_t length, const char *prefix)
 /* A key of ours beside another name: what is done to it would be done to a lock of that name. */
 static bool name_is_reserved(const void *bytes, size_t length)
 {
-    return name_begins(bytes, length, HLI_NAME_QUEUE) || name_begins(bytes, length, HLI_NAME_FENCE);
+    return name_begins(bytes, length, HLI_NAME_QUEUE) ||
+           name_begins(bytes, length, HLI_NAME_FENCE) ||
+           name_begins(bytes, length, HLI_NAME_WRITER);
 }
 
 bool hli_name_is_valid(const void *bytes, size_t length)

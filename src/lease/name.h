@@ -78,6 +78,7 @@ void hli_name_unref(struct hli_name *name);
 #define HLI_NAME_QUEUE "hirelock_queue:"
 #define HLI_NAME_TOKEN "redisson_lock_token:"
 #define HLI_NAME_FENCE "hirelock_fence:"
+#define HLI_NAME_WRITER "hirelock_rw_writer:" /* of a read-write lock, whose writer waits */
 
 /* As Redisson derives one name from another: "prefix{name}", or "prefixname" for a name that has a
  * brace of its own; "{name}suffix", or "namesuffix". Returns the length; a NUL follows. */

@@ -10,7 +10,6 @@
 #include <stdio.h>
 
 #define RW_CHANNEL "redisson_rwlock:"
-#define RW_WRITER "hirelock_rw_writer:" /* by which a waiting writer keeps new readers away */
 #define RW_WRITE_SUFFIX ":write"
 
 enum { RW_PREFER_POLLS = 3 }; /* so many the key stands; the writer asks again with each */
@@ -35,8 +34,8 @@ static int rw_read_take(const struct hli_tenure *tenure, struct hli_op *op,
     const struct hli_bytes key = hli_command_key(tenure);
     const struct hli_bytes args[] = {
         hli_bytes_of(hli_tenure_field(tenure, field)), hli_command_number(lease, taking->lease_ms),
-        hli_command_number(want, taking->count), hli_command_derived(tenure, RW_WRITER, writer),
-        rw_under(tenure->name, under)};
+        hli_command_number(want, taking->count),
+        hli_command_derived(tenure, HLI_NAME_WRITER, writer), rw_under(tenure->name, under)};
 
     return hli_op_script(op, HLI_SCRIPT_RW_READ_ACQUIRE,
                          &(struct hli_script_words){&key, 1, args, 5});
@@ -60,10 +59,11 @@ static int rw_write_take(const struct hli_tenure *tenure, struct hli_op *op,
     char field[HLI_FIELD_SIZE], writer[HLI_CHANNEL_SIZE];
     char lease[HLI_NUMBER_SIZE], want[HLI_NUMBER_SIZE], prefer[HLI_NUMBER_SIZE];
     const struct hli_bytes key = hli_command_key(tenure);
-    const struct hli_bytes args[] = {
-        hli_bytes_of(hli_tenure_field(tenure, field)), hli_command_number(lease, taking->lease_ms),
-        hli_command_number(want, taking->count), hli_command_derived(tenure, RW_WRITER, writer),
-        hli_command_number(prefer, rw_prefer_ms(tenure->name))};
+    const struct hli_bytes args[] = {hli_bytes_of(hli_tenure_field(tenure, field)),
+                                     hli_command_number(lease, taking->lease_ms),
+                                     hli_command_number(want, taking->count),
+                                     hli_command_derived(tenure, HLI_NAME_WRITER, writer),
+                                     hli_command_number(prefer, rw_prefer_ms(tenure->name))};
 
     return hli_op_script(op, HLI_SCRIPT_RW_WRITE_ACQUIRE,
                          &(struct hli_script_words){&key, 1, args, 5});
@@ -82,7 +82,7 @@ static int rw_leave(const struct hli_tenure *tenure, struct hli_op *op,
                                      hli_command_number(rest, leaving->rest_ms),
                                      hli_command_derived(tenure, RW_CHANNEL, channel),
                                      hli_bytes_of("PUBLISH"),
-                                     hli_command_derived(tenure, RW_WRITER, writer)};
+                                     hli_command_derived(tenure, HLI_NAME_WRITER, writer)};
 
     return hli_op_script(op, is_write ? HLI_SCRIPT_RW_WRITE_RELEASE : HLI_SCRIPT_RW_READ_RELEASE,
                          &(struct hli_script_words){&key, 1, args, is_write ? 7 : 6});

@@ -266,6 +266,9 @@ Law(rw_lock, options_and_names_are_those_of_a_lock)
     expect_outcome(hl_rw_lock_new(client, "a", &lingers, &read, &write, NULL), HL_EINVAL);
     expect_outcome(hl_rw_lock_new(client, "a", &unknown, &read, &write, NULL), HL_EINVAL);
     expect_outcome(hl_rw_lock_new(client, "a{", NULL, &read, &write, NULL), HL_EINVAL);
+    expect_outcome(
+        hl_rw_lock_new(open_client(NULL), "hirelock_rw_writer:{a}", NULL, &read, &write, NULL),
+        HL_EINVAL);
     expect_outcome(hl_rw_lock_new(client, NULL, NULL, &read, &write, NULL), HL_EINVAL);
     expect_outcome(hl_rw_lock_new(client, "a", NULL, NULL, &write, NULL), HL_EINVAL);
     expect_outcome(hl_rw_lock_new(client, "a", NULL, &read, NULL, NULL), HL_EINVAL);
