@@ -11,6 +11,7 @@
 #include <hirelock/fenced_lock.h>
 #include <hirelock/latch.h>
 #include <hirelock/lock.h>
+#include <hirelock/multi_lock.h>
 #include <hirelock/permit_semaphore.h>
 #include <hirelock/rw_lock.h>
 #include <hirelock/semaphore.h>

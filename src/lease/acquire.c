@@ -11,6 +11,7 @@
 #include "lease/hold.h"
 #include "lease/keep.h"
 #include "lease/loss.h"
+#include "lease/release.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -332,23 +333,89 @@ void hli_acquire_make_way(struct hli_acquire *acquire)
         sched_yield();
 }
 
+static void acquire_begin(struct hli_turn *turn, struct hli_acquire *acquire)
+{
+    struct hli_tenure *outer = hli_name_hold_of(acquire->name, acquire->owner);
+
+    if (hli_wait_is_cancelled(&acquire->wait))
+        hli_acquire_fail(turn, acquire, HL_ECANCELED, "cancelled");
+    else if (outer && acquire->way.is_flat)
+        hli_acquire_fail(turn, acquire, HL_EDEADLK, "its owner holds it already");
+    else if (outer && acquire->way.is_fenced && outer->hold.token == 0)
+        hli_acquire_fail(turn, acquire, HL_EINVAL, "the outer hold was taken without a token");
+    else if (outer)
+        hli_deepen_begin(turn, outer, acquire);
+    else
+        acquire_join(turn, acquire, false);
+}
+
 void hli_acquire_start(struct hli_acquire *acquire)
 {
     struct hli_turn turn;
 
     hli_turn_begin(&turn, acquire->name);
-    struct hli_tenure *outer = hli_name_hold_of(acquire->name, acquire->owner);
-    if (hli_wait_is_cancelled(&acquire->wait))
-        hli_acquire_fail(&turn, acquire, HL_ECANCELED, "cancelled");
-    else if (outer && acquire->way.is_flat)
-        hli_acquire_fail(&turn, acquire, HL_EDEADLK, "its owner holds it already");
-    else if (outer && acquire->way.is_fenced && outer->hold.token == 0)
-        hli_acquire_fail(&turn, acquire, HL_EINVAL, "the outer hold was taken without a token");
-    else if (outer)
-        hli_deepen_begin(&turn, outer, acquire);
-    else
-        acquire_join(&turn, acquire, false);
+    acquire_begin(&turn, acquire);
     hli_turn_end(&turn);
+}
+
+static void acquire_reopen(const struct hli_turn *turn, struct hli_acquire *acquire)
+{
+    acquire->wait.is_finished = false;
+    acquire->wait.started = turn->now;
+}
+
+void hli_acquire_start_part(struct hli_acquire *acquire)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, acquire->name);
+    acquire_reopen(&turn, acquire);
+    acquire_begin(&turn, acquire);
+    hli_turn_end(&turn);
+}
+
+/* Does nobody of this process have to do with the name, so that its first request goes out now? */
+static bool acquire_asks_at_once(const struct hli_turn *turn, const struct hli_acquire *acquire)
+{
+    const struct hli_name *name = turn->name;
+
+    return !name->current && TAILQ_EMPTY(&name->waiters) && !hli_release_is_in_the_way(name) &&
+           !(name->contest && turn->now < name->contest->stands_back_until) &&
+           !hli_wait_is_cancelled(&acquire->wait) && !atomic_load(&name->client->is_closed);
+}
+
+bool hli_acquire_start_together(struct hli_acquire *acquire, struct hli_op **ret_op)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, acquire->name);
+    bool begins = acquire_asks_at_once(&turn, acquire);
+    if (begins) {
+        acquire_reopen(&turn, acquire);
+        acquire_join(&turn, acquire, false);
+        *ret_op = TAILQ_FIRST(&turn.send);
+        if (*ret_op)
+            TAILQ_REMOVE(&turn.send, *ret_op, link);
+    }
+    hli_turn_end(&turn);
+    return begins;
+}
+
+bool hli_acquire_leave(struct hli_turn *turn, struct hli_acquire *acquire)
+{
+    struct hli_name *name = turn->name;
+
+    if (acquire->wait.is_finished)
+        return false;
+    if (acquire->is_waiting) {
+        TAILQ_REMOVE(&name->waiters, acquire, link);
+        acquire->is_waiting = false;
+        hli_uncount(&name->client->counters.waiters_now);
+    } else if (acquire->got && acquire->got->deepener == acquire) {
+        acquire->got->deepener = NULL;
+    }
+    acquire->wait.is_finished = true;
+    return true;
 }
 
 /* A nested call that is told too late: its level goes again, and with the clock's word the whole

@@ -64,6 +64,19 @@ void hli_acquire_make_way(struct hli_acquire *acquire);
 /* Begins; the result comes through the wait. */
 void hli_acquire_start(struct hli_acquire *acquire);
 
+/* The same for a call that is one of several which are gathered for one (gather.h): it may have
+ * been begun before. */
+void hli_acquire_start_part(struct hli_acquire *acquire);
+
+/* The same, if its first request would go out now; that is not sent but given to the caller, who
+ * sends it, alone or together with others, or answers it by its `done`. It is NULL if there is none
+ * for want of memory. False: not begun. */
+bool hli_acquire_start_together(struct hli_acquire *acquire, struct hli_op **ret_op);
+
+/* Takes it back without a result. False: it has one. What nobody else wants then is the caller's to
+ * abandon. Name mutex. */
+bool hli_acquire_leave(struct hli_turn *turn, struct hli_acquire *acquire);
+
 /* Once the wait is finished: looks at the validity again, in the thread that is told. Returns the
  * code; or 1, and the call goes on waiting, for what it got is over already. */
 int hli_acquire_settle(struct hli_acquire *acquire);

@@ -36,14 +36,20 @@ struct hli_bytes hli_command_key(const struct hli_tenure *tenure)
     return (struct hli_bytes){tenure->name->bytes, tenure->name->length};
 }
 
-/* lock_acquire. The queue is forgotten after ten polls without a new member. */
+/* Ten polls without a new member. */
+int64_t hli_command_queue_ms(const hl_client *client)
+{
+    return 10 * client->settings.poll_ms;
+}
+
+/* lock_acquire. */
 static int command_take(const struct hli_tenure *tenure, struct hli_op *op,
                         const struct hli_taking *taking)
 {
     char field[HLI_FIELD_SIZE], queue[HLI_CHANNEL_SIZE], token_key[HLI_CHANNEL_SIZE];
     char lease[HLI_NUMBER_SIZE], want[HLI_NUMBER_SIZE], stands[HLI_NUMBER_SIZE];
     char tokens[HLI_NUMBER_SIZE];
-    int64_t queue_ms = taking->queues ? 10 * tenure->name->client->settings.poll_ms : 0;
+    int64_t queue_ms = taking->queues ? hli_command_queue_ms(tenure->name->client) : 0;
     const struct hli_bytes key = hli_command_key(tenure);
     const struct hli_bytes args[] = {hli_bytes_of(hli_tenure_field(tenure, field)),
                                      hli_command_number(lease, taking->lease_ms),

@@ -15,6 +15,9 @@
  * but two polls at least. */
 int64_t hli_command_claim_ms(const hl_client *client);
 
+/* How long a queue stands to which nobody comes. */
+int64_t hli_command_queue_ms(const hl_client *client);
+
 /* A word of a command: a number as text, or a name that is derived from the tenure's. */
 enum { HLI_NUMBER_SIZE = 24 };
 struct hli_bytes hli_command_number(char text[HLI_NUMBER_SIZE], int64_t number);

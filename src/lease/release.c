@@ -218,27 +218,63 @@ static void release_live(struct hli_turn *turn, struct hli_tenure *tenure,
         release_hold(turn, tenure, way, wait);
 }
 
+static void release_begin(struct hli_turn *turn, struct hl_owner *owner,
+                          const struct hli_release_way *way, struct hli_wait *wait)
+{
+    struct hli_name *name = turn->name;
+    struct hli_tenure *tenure = hli_name_hold_of(name, owner);
+
+    if (tenure && tenure->state == HLI_TENURE_OWN && turn->now >= hli_hold_validity(tenure))
+        hli_loss_declare(turn, tenure, "expired");
+    if (!tenure || !tenure->hold.is_accepted)
+        hli_turn_finish(turn, wait,
+                        hli_release_fail(wait->err, name, HL_ENOTOWNER, hl_err_text(HL_ENOTOWNER)));
+    else if (tenure->deepener)
+        hli_turn_finish(
+            turn, wait,
+            hli_release_fail(wait->err, name, HL_EINVAL, "its owner has another call under way"));
+    else if (tenure->state == HLI_TENURE_LOST)
+        release_lost(turn, tenure, wait);
+    else
+        release_live(turn, tenure, way, wait);
+}
+
 void hli_release_start(struct hli_name *name, struct hl_owner *owner,
                        const struct hli_release_way *way, struct hli_wait *wait)
 {
     struct hli_turn turn;
 
     hli_turn_begin(&turn, name);
-    struct hli_tenure *tenure = hli_name_hold_of(name, owner);
-    if (tenure && tenure->state == HLI_TENURE_OWN && turn.now >= hli_hold_validity(tenure))
-        hli_loss_declare(&turn, tenure, "expired");
-    if (!tenure || !tenure->hold.is_accepted)
-        hli_turn_finish(&turn, wait,
-                        hli_release_fail(wait->err, name, HL_ENOTOWNER, hl_err_text(HL_ENOTOWNER)));
-    else if (tenure->deepener)
-        hli_turn_finish(
-            &turn, wait,
-            hli_release_fail(wait->err, name, HL_EINVAL, "its owner has another call under way"));
-    else if (tenure->state == HLI_TENURE_LOST)
-        release_lost(&turn, tenure, wait);
-    else
-        release_live(&turn, tenure, way, wait);
+    release_begin(&turn, owner, way, wait);
     hli_turn_end(&turn);
+}
+
+/* As far as is known here nobody waits, and the key does not rest. */
+static bool release_is_simple(const struct hli_turn *turn, const struct hli_op *op)
+{
+    const struct hli_contest *contest = turn->name->contest;
+
+    if (op->done != release_done)
+        return false;
+    const struct hli_tenure *tenure = HLI_OF(op, struct hli_tenure, release);
+    return turn->name->kind == &hli_kind_lock && !tenure->is_wanted && !tenure->is_silent &&
+           tenure->hold.rests_until <= turn->now && !(contest && contest->has_strangers);
+}
+
+struct hli_op *hli_release_start_together(struct hli_name *name, struct hl_owner *owner,
+                                          const struct hli_release_way *way, struct hli_wait *wait)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, name);
+    release_begin(&turn, owner, way, wait);
+    struct hli_op *op = TAILQ_FIRST(&turn.send);
+    if (op && release_is_simple(&turn, op))
+        TAILQ_REMOVE(&turn.send, op, link);
+    else
+        op = NULL;
+    hli_turn_end(&turn);
+    return op;
 }
 
 /* The call does not wait any longer, and the release goes on behind it. */

@@ -33,6 +33,11 @@ void hli_released_count(const struct hli_released *released);
 void hli_release_start(struct hli_name *name, struct hl_owner *owner,
                        const struct hli_release_way *way, struct hli_wait *wait);
 
+/* The same; but a request that may go together with others is not sent but given to the caller, who
+ * sends it or answers it by its `done`. NULL: there is none, or it has been sent. */
+struct hli_op *hli_release_start_together(struct hli_name *name, struct hl_owner *owner,
+                                          const struct hli_release_way *way, struct hli_wait *wait);
+
 /* Lets go of a tenure without a caller: moves it to DYING, and posts its release. Name mutex. */
 void hli_release_quietly(struct hli_turn *turn, struct hli_tenure *tenure);
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "lease/shortcut.h"
+#include "sync/multi_lock.h"
 #include "sync/released.h"
 #include "sync/request.h"
 
@@ -27,18 +28,27 @@ void hli_lock_leave(hl_lock *lock)
     hli_client_leave(lock->name->client);
 }
 
-int hl_lock_acquire_with(hl_lock *lock, const hl_acquire_options *options, hl_error *err)
+static int lock_acquire(hl_lock *lock, const hl_acquire_options *options, hl_error *err)
 {
     struct hli_lock_acquire said;
+
+    if (hli_multi_of(lock))
+        return hli_multi_acquire(lock, options, err);
+    int rc = hli_lock_prepare(lock, options, &said, err);
+    if (rc < 0)
+        return rc;
+    rc = hli_request_block(&(struct hli_request){said.name, &said.way, &said.options}, err);
+    hli_name_unref(said.name);
+    return rc;
+}
+
+int hl_lock_acquire_with(hl_lock *lock, const hl_acquire_options *options, hl_error *err)
+{
     int rc = hli_lock_enter(lock, err);
 
     if (rc < 0)
         return rc;
-    rc = hli_lock_prepare(lock, options, &said, err);
-    if (rc == 0) {
-        rc = hli_request_block(&(struct hli_request){said.name, &said.way, &said.options}, err);
-        hli_name_unref(said.name);
-    }
+    rc = lock_acquire(lock, options, err);
     hli_lock_leave(lock);
     return rc;
 }
@@ -46,7 +56,7 @@ int hl_lock_acquire_with(hl_lock *lock, const hl_acquire_options *options, hl_er
 /* Without a request, if that is possible. */
 static bool lock_acquire_shortly(const hl_lock *lock)
 {
-    if (hli_lock_check(lock, NULL) < 0)
+    if (hli_lock_check(lock, NULL) < 0 || hli_multi_of(lock))
         return false;
     const struct hli_acquire_way way = hli_lock_acquire_way(lock);
     return hli_shortcut_acquire(lock->name, &way);
@@ -82,6 +92,8 @@ int hli_lock_release(hl_lock *lock, hl_owner *owner, const struct hli_release_wa
     struct hl_owner *mine = owner ? owner : hli_owner_of_thread();
     if (!mine)
         return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
+    if (hli_multi_of(lock))
+        return hli_multi_release(lock, mine, NULL, err);
     struct hli_name *name = hli_lock_find_name(lock, mine);
     if (!name)
         return hli_release_fail(err, lock->name, HL_ENOTOWNER, hl_err_text(HL_ENOTOWNER));
@@ -106,7 +118,7 @@ static bool lock_release_shortly(const hl_lock *lock)
 {
     const struct hl_owner *mine = hli_owner_of_thread_if_any();
 
-    if (!mine || hli_lock_check(lock, NULL) < 0)
+    if (!mine || hli_lock_check(lock, NULL) < 0 || hli_multi_of(lock))
         return false;
     const struct hli_release_way way = hli_lock_release_way(lock);
     return hli_shortcut_release(lock->name, mine, &way);

@@ -56,6 +56,11 @@ struct hli_lock_said {
 int hli_lock_new(hl_client *client, const struct hli_lock_said *said, hl_lock **ret_lock,
                  hl_error *err);
 
+/* The options of a handle of this type, checked; and noted in it. Errors: HL_EINVAL. */
+int hli_lock_read_options(const struct hli_lock_type *type, const hl_lock_options *passed,
+                          hl_lock_options *ret, hl_error *err);
+void hli_lock_set_options(hl_lock *lock, const hl_lock_options *options);
+
 /* May this handle be used? Errors: HL_EINVAL (NULL), HL_EFORKED, HL_ECLOSED. */
 int hli_lock_check(const hl_lock *lock, hl_error *err);
 

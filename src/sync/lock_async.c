@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The async twins of acquire and release: the same calls, whose end goes to the callbacks. */
 #include "sync/lock.h"
+#include "sync/multi_lock.h"
 #include "sync/released.h"
 #include "sync/request.h"
 
@@ -28,7 +29,8 @@ int hl_lock_acquire_async(hl_lock *lock, const hl_acquire_options *options, hl_d
 
     if (rc < 0)
         return rc;
-    rc = lock_acquire_async(lock, options, done, arg);
+    rc = hli_multi_of(lock) ? hli_multi_acquire_async(lock, options, done, arg)
+                            : lock_acquire_async(lock, options, done, arg);
     hli_lock_leave(lock);
     return rc;
 }
@@ -56,7 +58,8 @@ int hl_lock_release_async(hl_lock *lock, hl_owner *owner, hl_done_cb done, void 
     if (rc < 0)
         return rc;
     const struct hli_release_way way = hli_lock_release_way(lock);
-    rc = hli_lock_release_begin(lock, &way, owner, done, arg);
+    rc = hli_multi_of(lock) ? hli_multi_release_async(lock, owner, NULL, done, arg)
+                            : hli_lock_release_begin(lock, &way, owner, done, arg);
     hli_lock_leave(lock);
     return rc;
 }

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "sync/lock.h"
+#include "sync/multi_lock.h"
 #include "sync/query.h"
 
 #include <stdio.h>
@@ -181,6 +182,8 @@ static int lock_inspect(hl_lock *lock, hl_lock_info *info, hl_error *err)
 {
     if (!info || info->size < sizeof(info->size))
         return hli_fail(err, HL_EINVAL, "info is NULL, or its size is not set");
+    if (hli_multi_of(lock))
+        return hli_multi_inspect(lock, info, err);
     struct lock_inspect *inspect = lock_inspect_new(lock);
     if (inspect)
         inspect->ret_info = info;
@@ -204,15 +207,17 @@ int hl_lock_force_release(hl_lock *lock, hl_error *err)
 
     if (rc < 0)
         return rc;
-    rc = hli_query_block(lock_force_new(lock), NULL, err);
+    rc = hli_multi_of(lock) ? hli_multi_force_release(lock, err)
+                            : hli_query_block(lock_force_new(lock), NULL, err);
     hli_lock_leave(lock);
     return rc;
 }
 
 static int lock_inspect_post(hl_lock *lock, hl_inspect_cb done, void *arg)
 {
+    if (hli_multi_of(lock))
+        return hli_multi_inspect_async(lock, done, arg);
     struct lock_inspect *inspect = lock_inspect_new(lock);
-
     if (!inspect)
         return HL_ENOMEM;
     inspect->inspected = done;
@@ -236,7 +241,9 @@ int hl_lock_force_release_async(hl_lock *lock, hl_done_cb done, void *arg)
 
     if (rc < 0)
         return rc;
-    rc = hli_query_post(lock_force_new(lock), &(struct hli_told){.done = done, .arg = arg});
+    rc = hli_multi_of(lock)
+             ? hli_multi_force_release_async(lock, done, arg)
+             : hli_query_post(lock_force_new(lock), &(struct hli_told){.done = done, .arg = arg});
     hli_lock_leave(lock);
     return rc;
 }

@@ -5,6 +5,7 @@
 #include <hirelock/fenced_lock.h>
 
 #include "sync/lock.h"
+#include "sync/multi_lock.h"
 
 /* What is known about a hold that is valid now; all zero when there is none. */
 struct lock_view {
@@ -33,6 +34,25 @@ static struct lock_view lock_view_name(struct hli_name *name, const struct hl_ow
     return view;
 }
 
+static struct lock_view lock_view(const hl_lock *lock, const hl_owner *owner);
+
+/* The least of each; and a token is no member's. */
+static struct lock_view lock_view_members(const struct hli_multi *multi, const hl_owner *owner)
+{
+    struct lock_view least = lock_view(&multi->members[0], owner);
+
+    for (size_t i = 1; i < multi->count; i++) {
+        const struct lock_view view = lock_view(&multi->members[i], owner);
+        least.is_held = least.is_held && view.is_held;
+        if (view.validity_ms < least.validity_ms)
+            least.validity_ms = view.validity_ms;
+        if (view.count < least.count)
+            least.count = view.count;
+    }
+    least.token = 0;
+    return least;
+}
+
 static struct lock_view lock_view(const hl_lock *lock, const hl_owner *owner)
 {
     const struct hl_owner *mine = owner ? owner : hli_owner_of_thread_if_any();
@@ -40,6 +60,8 @@ static struct lock_view lock_view(const hl_lock *lock, const hl_owner *owner)
 
     if (!lock || !mine || hli_client_check(lock->name->client) < 0)
         return view;
+    if (hli_multi_of(lock))
+        return lock_view_members(hli_multi_of(lock), mine);
     struct hli_name *name = hli_lock_find_name(lock, mine);
     if (!name)
         return view;

@@ -5,6 +5,7 @@
 #include "base/versioned.h"
 #include "lease/keep.h"
 #include "sync/lock.h"
+#include "sync/multi_lock.h"
 #include "sync/named.h"
 #include "sync/request.h"
 
@@ -87,6 +88,13 @@ struct hli_release_way hli_lock_release_way(const hl_lock *lock)
     };
 }
 
+void hli_lock_set_options(hl_lock *lock, const hl_lock_options *options)
+{
+    lock->is_posted = (options->flags & HL_LOCK_POSTED_RELEASE) != 0;
+    lock->is_flat = (options->flags & HL_LOCK_NON_REENTRANT) != 0;
+    lock->linger_ms = (uint16_t)options->linger_ms;
+}
+
 static int lock_make(hl_client *client, const struct hli_lock_said *said,
                      const hl_lock_options *options, hl_lock **ret_lock, hl_error *err)
 {
@@ -101,28 +109,33 @@ static int lock_make(hl_client *client, const struct hli_lock_said *said,
         return rc;
     }
     lock->type = said->type;
-    lock->is_posted = (options->flags & HL_LOCK_POSTED_RELEASE) != 0;
-    lock->is_flat = (options->flags & HL_LOCK_NON_REENTRANT) != 0;
-    lock->linger_ms = (uint16_t)options->linger_ms;
+    hli_lock_set_options(lock, options);
     *ret_lock = lock;
     return 0;
+}
+
+int hli_lock_read_options(const struct hli_lock_type *type, const hl_lock_options *passed,
+                          hl_lock_options *ret, hl_error *err)
+{
+    *ret = (hl_lock_options)HL_LOCK_OPTIONS_INIT;
+    if (passed && !hli_versioned_read(ret, sizeof(*ret), passed))
+        return hli_fail(
+            err, HL_EINVAL,
+            "the options' size is not set, or they hold what this version does not know");
+    return lock_check_options(type, ret, err);
 }
 
 int hli_lock_new(hl_client *client, const struct hli_lock_said *said, hl_lock **ret_lock,
                  hl_error *err)
 {
-    hl_lock_options options = HL_LOCK_OPTIONS_INIT;
+    hl_lock_options options;
     int rc = hli_client_check(client);
 
     if (rc < 0)
         return hli_fail(err, rc, "%s", client ? hl_err_text(rc) : "the client is NULL");
     if (!said->name || !ret_lock)
         return hli_fail(err, HL_EINVAL, "the name or ret_lock is NULL");
-    if (said->options && !hli_versioned_read(&options, sizeof(options), said->options))
-        return hli_fail(
-            err, HL_EINVAL,
-            "the options' size is not set, or they hold what this version does not know");
-    rc = lock_check_options(said->type, &options, err);
+    rc = hli_lock_read_options(said->type, said->options, &options, err);
     return rc < 0 ? rc : lock_make(client, said, &options, ret_lock, err);
 }
 
@@ -152,6 +165,7 @@ void hl_lock_free(hl_lock *lock)
 {
     if (!lock)
         return;
+    hli_multi_unref(hli_multi_of(lock));
     hli_named_put(lock->name);
     free(lock);
 }
@@ -160,6 +174,8 @@ const char *hl_lock_name(const hl_lock *lock, size_t *ret_length)
 {
     if (!lock)
         return NULL;
+    if (hli_multi_of(lock))
+        return hli_multi_name(hli_multi_of(lock), ret_length);
     if (ret_length)
         *ret_length = lock->name->length;
     return lock->name->bytes;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "lease/write.h"
 #include "sync/lock.h"
+#include "sync/multi_lock.h"
 
 #include <string.h>
 
@@ -19,7 +20,7 @@ static int lock_write_prepare(const hl_lock *lock, const hl_write *passed,
 {
     struct hli_write *write = NULL;
 
-    if (!lock->type->kind->writes)
+    if (!lock->type->kind->writes || hli_multi_of(lock))
         return hli_fail(err, HL_ENOTSUP, "this kind of lock does not write as it is released");
     int rc = hli_write_new(passed, &write, err);
     if (rc < 0)

@@ -1,0 +1,481 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* The multi-lock, when nobody has to wait: all or none, by every verb of a lock. */
+
+#include "multi_kit.h"
+#include "support/actor.h"
+#include "support/recorder.h"
+
+#define Law(suite, name) Test(suite, name, .init = server_up, .fini = multi_down)
+
+static struct recorder told = RECORDER_INIT;
+
+Law(multi_lock, takes_all_its_members_and_gives_all_back)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_multi(client, "b a c");
+    check(!hl_lock_is_held(lock, NULL));
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_all_held_by(client, "a b c");
+    check(hl_lock_is_held(lock, NULL));
+    check_int(hl_lock_hold_count(lock, NULL), 1);
+    check(hl_lock_validity_ms(lock, NULL) > 20000);
+    check_int(stats_of(client).holds_now, 3);
+    expect_ok(hl_lock_release(lock, NULL));
+    check(!hl_lock_is_held(lock, NULL));
+    check_int(hl_lock_validity_ms(lock, NULL), 0);
+    expect_nothing_left();
+    check_int(stats_of(client).holds_now, 0);
+    check_int(stats_of(client).waiters_now, 0);
+}
+
+Law(multi_lock, asks_once_for_all_of_its_names_and_releases_them_at_once)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_multi(client, "a b c d e f g h");
+    expect_ok(hl_lock_acquire(lock, NULL)); /* the server learns the scripts */
+    expect_ok(hl_lock_release(lock, NULL));
+    int64_t calls = redis_evalsha_calls(server);
+    for (int i = 0; i < 5; i++) {
+        expect_ok(hl_lock_try_acquire(lock, NULL));
+        expect_ok(hl_lock_release(lock, NULL));
+    }
+    check_int(redis_evalsha_calls(server) - calls, 10);
+}
+
+Law(multi_lock, has_the_names_of_its_members_in_order_and_each_once)
+{
+    hl_client *client = open_client(NULL);
+    size_t length = 0;
+    hl_lock *lock = new_multi(client, "to from to ab a");
+    check_str(hl_lock_name(lock, &length), "a,ab,from,to");
+    check_int(length, 12);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_all_held_by(client, "a ab from to");
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_nothing_left();
+}
+
+Law(multi_lock, of_one_member_is_that)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_multi(client, "a");
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_all_held_by(client, "a");
+    check(hl_lock_is_held(new_lock(client, "a"), NULL));
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_nothing_left();
+}
+
+Law(multi_lock, of_a_hundred_members_is_taken_whole)
+{
+    enum { MANY = 100 };
+    hl_client *client = open_client(NULL);
+    hl_lock *members[MANY + 1], *lock = NULL;
+    for (int i = 0; i <= MANY; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "row:%d", i);
+        members[i] = new_lock(client, name);
+    }
+    expect_outcome(hl_multi_lock_new(members, MANY + 1, NULL, &lock, NULL), HL_EINVAL);
+    lock = new_multi_of(members, MANY);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    check_int(redis_int(server, "DBSIZE"), MANY);
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_nothing_left();
+}
+
+Law(multi_lock, excludes_and_is_excluded_by_each_member_alone)
+{
+    hl_client *client = open_client(NULL), *rival = open_client(NULL);
+    hl_lock *lock = new_multi(client, "a b c");
+    static const char *const names[] = {"a", "b", "c"};
+    for (int i = 0; i < 3; i++) {
+        hl_lock *alone = new_lock(rival, names[i]);
+        expect_ok(hl_lock_try_acquire(alone, NULL));
+        expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EBUSY);
+        check_int(redis_int(server, "DBSIZE"), 1); /* none of the others was taken */
+        expect_ok(hl_lock_release(alone, NULL));
+        expect_ok(hl_lock_try_acquire(lock, NULL));
+        expect_outcome(hl_lock_try_acquire(alone, NULL), HL_EBUSY);
+        expect_ok(hl_lock_release(lock, NULL));
+        expect_nothing_left();
+    }
+}
+
+Law(multi_lock, excludes_others_that_share_a_member_with_it)
+{
+    hl_lock *one = new_multi(open_client(NULL), "a b"),
+            *other = new_multi(open_client(NULL), "c b");
+    expect_ok(hl_lock_try_acquire(one, NULL));
+    expect_outcome(hl_lock_try_acquire(other, NULL), HL_EBUSY);
+    check_int(redis_int(server, "EXISTS c"), 0);
+    expect_ok(hl_lock_release(one, NULL));
+    expect_ok(hl_lock_try_acquire(other, NULL));
+    expect_ok(hl_lock_release(other, NULL));
+    expect_nothing_left();
+}
+
+Law(multi_lock, excludes_threads_of_its_own_client)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_multi(client, "a b c");
+    struct actor *actor = actor_start();
+    expect_ok(actor_acquire(actor, new_lock(client, "b"), ACQUIRE(.wait_ms = 0)));
+    expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EBUSY);
+    expect_all_free("a c");
+    check(!hl_lock_is_held(new_lock(client, "a"), NULL));
+    expect_ok(actor_release(actor, new_lock(client, "b"), NULL));
+    expect_ok(hl_lock_try_acquire(lock, NULL));
+    expect_outcome(actor_acquire(actor, lock, ACQUIRE(.wait_ms = 0)), HL_EBUSY);
+    check(!actor_holds(actor, lock, NULL));
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_nothing_left();
+}
+
+Law(multi_lock, says_which_member_was_busy_and_who_has_it)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_multi(client, "a b c");
+    hl_lock_info busy = HL_LOCK_INFO_INIT;
+    hl_error err = HL_ERROR_INIT;
+    stranger_takes("b", 60000);
+    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.ret_busy = &busy), &err), HL_EBUSY);
+    check(busy.locked && !busy.mine);
+    check_str(busy.owner, "0a1b2c3d-0000-4000-8000-1234567890ab:71");
+    check_str(err.text, "acquire 'b': held by 0a1b2c3d-0000-4000-8000-1234567890ab:71");
+    check_int(stats_of(client).busy, 1);
+}
+
+Law(multi_lock, nests_like_a_lock)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_multi(client, "a b");
+    for (int i = 1; i <= 3; i++) {
+        expect_ok(hl_lock_acquire(lock, NULL));
+        check_int(hl_lock_hold_count(lock, NULL), i);
+    }
+    for (int i = 2; i >= 0; i--) {
+        expect_ok(hl_lock_release(lock, NULL));
+        check_int(hl_lock_hold_count(lock, NULL), i);
+    }
+    expect_nothing_left();
+}
+
+Law(multi_lock, leaves_a_member_that_was_held_before_as_it_was)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *b = new_lock(client, "b"), *lock = new_multi(client, "a b c");
+    expect_ok(hl_lock_acquire(b, NULL));
+    expect_ok(hl_lock_acquire(lock, NULL));
+    check_int(hl_lock_hold_count(b, NULL), 2);
+    check_int(hl_lock_hold_count(lock, NULL), 1);
+    expect_ok(hl_lock_release(lock, NULL));
+    check(hl_lock_is_held(b, NULL));
+    check(!hl_lock_is_held(lock, NULL));
+    expect_all_free("a c");
+    stranger_takes("c", 60000);
+    expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EBUSY);
+    expect_outcome(hl_lock_acquire_for(lock, 30, NULL), HL_ETIMEDOUT);
+    check_int(hl_lock_hold_count(b, NULL), 1);
+    expect_all_free("a");
+    expect_held_by(client, b, 1);
+    expect_ok(hl_lock_release(b, NULL));
+    expect_all_free("b");
+}
+
+/* A lease that a failed call would have made longer is not. */
+Law(multi_lock, does_not_touch_a_lease_that_ran_before_when_it_fails)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *b = new_lock(client, "b"), *lock = new_multi(client, "a b");
+    expect_ok(hl_lock_acquire_with(b, ACQUIRE(.lease_ms = 9000), NULL));
+    stranger_takes("a", 60000);
+    expect_outcome(hl_lock_acquire_for(lock, 30, NULL), HL_ETIMEDOUT);
+    check(hl_lock_validity_ms(b, NULL) <= 9000);
+    check(redis_int(server, "PTTL b") <= 9000);
+    stranger_leaves("a");
+    expect_ok(hl_lock_acquire(lock, NULL));
+    check(hl_lock_validity_ms(b, NULL) > 9000);
+}
+
+Law(multi_lock, that_does_not_nest_refuses_a_member_that_is_held)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_multi_with(
+        client, "a b",
+        &(hl_lock_options){.size = sizeof(hl_lock_options), .flags = HL_LOCK_NON_REENTRANT});
+    expect_ok(hl_lock_acquire(new_lock(client, "b"), NULL));
+    expect_outcome(hl_lock_acquire(lock, NULL), HL_EDEADLK);
+    expect_all_free("a");
+    expect_ok(hl_lock_release(new_lock(client, "b"), NULL));
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_outcome(hl_lock_acquire(lock, NULL), HL_EDEADLK);
+    check(hl_lock_is_held(lock, NULL));
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_nothing_left();
+}
+
+Law(multi_lock, gives_each_member_the_lease_time_and_ends_with_it)
+{
+    hl_client *client = open_client(CLIENT(.on_event = record_event, .arg = &told));
+    hl_lock *lock = new_multi(client, "a b");
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = slow_ms(300)), NULL));
+    for (const char *name = "ab"; *name; name++) {
+        int64_t left = redis_int(server, "PTTL %b", name, (size_t)1);
+        check_msg(left > 0 && left <= slow_ms(300), "%c: PTTL %d", *name, (int)left);
+    }
+    check(hl_lock_validity_ms(lock, NULL) <= slow_ms(300));
+    expect_story(&told, "LOST expired, LOST expired");
+    check(!hl_lock_is_held(lock, NULL));
+    int codes[2] = {1, 1};
+    expect_outcome(hl_multi_lock_release_each(lock, NULL, codes, NULL), HL_ELOST);
+    check_int(codes[0], HL_ELOST);
+    check_int(codes[1], HL_ELOST);
+    expect_nothing_left();
+}
+
+Law(multi_lock, is_renewed_as_long_as_it_is_held)
+{
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS));
+    hl_lock *lock = new_multi(client, "a b c");
+    expect_ok(hl_lock_acquire(lock, NULL));
+    wait_stat(client, renewals, 12);
+    check(hl_lock_is_held(lock, NULL));
+    expect_all_held_by(client, "a b c");
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_nothing_left();
+}
+
+Law(multi_lock, has_the_leash_and_the_rest_of_a_lock)
+{
+    hl_client *client = open_client(CLIENT(.on_event = record_event, .arg = &told));
+    hl_lock *lock = new_multi(client, "a b");
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.max_hold_ms = 50), NULL));
+    expect_story(&told, "LOST max_hold, LOST max_hold");
+    expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
+    expect_nothing_left();
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.min_hold_ms = 60000), NULL));
+    expect_ok(hl_lock_release(lock, NULL));
+    check_int(redis_int(server, "EXISTS a b"), 2);
+    check(redis_int(server, "PTTL b") > 50000);
+    expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EBUSY);
+}
+
+Law(multi_lock, is_not_held_without_one_of_its_members)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_multi(client, "a b c"), *b = new_lock(client, "b");
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_release(b, NULL));
+    check(!hl_lock_is_held(lock, NULL));
+    check_int(hl_lock_hold_count(lock, NULL), 0);
+    check_int(hl_lock_validity_ms(lock, NULL), 0);
+    check(hl_lock_is_held(new_lock(client, "a"), NULL));
+}
+
+Law(multi_lock_release, goes_on_behind_a_member_that_is_lost_and_tells_of_each)
+{
+    hl_client *client = open_client(NULL), *operator= open_client(NULL);
+    hl_lock *lock = new_multi(client, "c a b");
+    hl_error err = HL_ERROR_INIT;
+    int codes[3] = {1, 1, 1};
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_force_release(new_lock(operator, "a"), NULL));
+    expect_outcome(hl_multi_lock_release_each(lock, NULL, codes, &err), HL_ELOST);
+    check_int(codes[0], HL_OK); /* in the caller's order */
+    check_int(codes[1], HL_ELOST);
+    check_int(codes[2], HL_OK);
+    check_int(err.code, HL_ELOST);
+    check_str(err.text, "release 'a': the hold ended before its release");
+    expect_nothing_left();
+}
+
+Law(multi_lock_release, says_so_of_every_member_that_went_wrong)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_multi(client, "a b c");
+    hl_error err = HL_ERROR_INIT;
+    int codes[3] = {1, 1, 1};
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_release(new_lock(client, "c"), NULL));
+    redis_do(server, "DEL a");
+    redis_do(server, "SET a x");
+    expect_outcome(hl_multi_lock_release_each(lock, NULL, codes, &err), HL_ESERVER);
+    check_int(codes[0], HL_ESERVER);
+    check_int(codes[1], HL_OK);
+    check_int(codes[2], HL_ENOTOWNER);
+    check_msg(strstr(err.text, "release 'a': ") && strstr(err.text, "WRONGTYPE") &&
+                  strstr(err.text, "; release 'c': this owner does not hold the lock"),
+              "%s", err.text);
+    expect_all_free("b c");
+}
+
+Law(multi_lock_release, of_what_is_not_held_changes_nothing)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_multi(client, "a b");
+    struct actor *actor = actor_start();
+    expect_outcome(hl_lock_release(lock, NULL), HL_ENOTOWNER);
+    expect_ok(actor_acquire(actor, lock, ACQUIRE(.wait_ms = 0)));
+    expect_outcome(hl_lock_release(lock, NULL), HL_ENOTOWNER);
+    check(actor_holds(actor, lock, NULL));
+    expect_all_held_by(client, "a b");
+    expect_ok(actor_release(actor, lock, NULL));
+    expect_nothing_left();
+}
+
+Law(multi_lock_release, may_be_posted)
+{
+    hl_client *client = open_client(CLIENT(.on_event = record_event, .arg = &told));
+    hl_lock *lock = new_multi_with(
+        client, "a b c",
+        &(hl_lock_options){.size = sizeof(hl_lock_options), .flags = HL_LOCK_POSTED_RELEASE});
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_nothing_left();
+    expect_ok(hl_lock_acquire(lock, NULL));
+    redis_do(server, "DEL b");
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_story(&told, "RELEASE_FAILED");
+    check_str(recorder_entry(&told, 0).name, "b");
+    expect_nothing_left();
+}
+
+Law(multi_lock, lingers_with_all_its_members_and_is_taken_up_again_without_a_request)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_multi_with(
+        client, "a b", &(hl_lock_options){.size = sizeof(hl_lock_options), .linger_ms = 1000});
+    bool was_taken_up = false;
+    for (int i = 0; i < 50 && !was_taken_up;
+         i++) { /* a slow machine may be too late now and then */
+        expect_ok(hl_lock_acquire(lock, NULL));
+        expect_ok(hl_lock_release(lock, NULL));
+        was_taken_up = stats_of(client).lingers >= 2;
+    }
+    check(was_taken_up);
+    expect_nothing_left();
+}
+
+Law(multi_lock, may_be_made_of_handles_that_are_freed)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *members[] = {new_lock(client, "a"), new_lock(client, "b")};
+    hl_lock *lock = new_multi_of(members, 2);
+    free_lock(members[0]);
+    free_lock(members[1]);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_all_held_by(client, "a b");
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_nothing_left();
+}
+
+Law(multi_lock, may_have_fenced_and_spin_locks_as_members)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *members[] = {NULL, new_lock(client, "b"), NULL, new_lock(client, "d")};
+    expect_ok(hl_fenced_lock_new(client, "c", NULL, &members[0], NULL));
+    expect_ok(hl_spin_lock_new(client, "a", NULL, &members[2], NULL));
+    hl_lock *lock = new_multi_of(members, 4);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_all_held_by(client, "a b c d");
+    check(hl_lock_token(members[0], NULL) > 0);
+    check_int(hl_lock_token(lock, NULL), 0);
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_all_free("a b c d");
+    stranger_takes("d", 60000);
+    expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EBUSY);
+    expect_all_free("a b c");
+    hl_lock_free(members[0]);
+    hl_lock_free(members[2]);
+}
+
+static hl_lock_info inspected(hl_lock *lock)
+{
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+    expect_ok(hl_lock_inspect(lock, &info, NULL));
+    return info;
+}
+
+Law(multi_lock, is_inspected_at_the_member_that_stands_in_the_way)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_multi(client, "a b c");
+    check(!inspected(lock).locked);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_acquire(new_lock(client, "a"), NULL));
+    expect_held_by(client, new_lock(client, "a"), 2);
+    check(inspected(lock).mine && inspected(lock).hold_count == 2);
+    redis_do(server, "DEL b");
+    check(!inspected(lock).locked);
+    redis_do(server, "DEL c");
+    stranger_takes("c", 60000);
+    check(inspected(lock).locked && !inspected(lock).mine);
+    check_str(inspected(lock).owner, "0a1b2c3d-0000-4000-8000-1234567890ab:71");
+}
+
+Law(multi_lock, is_forced_member_by_member)
+{
+    hl_client *client = open_client(CLIENT(.on_event = record_event, .arg = &told));
+    hl_lock *lock = new_multi(client, "a b");
+    expect_outcome(hl_lock_force_release(lock, NULL), HL_ENOTOWNER);
+    stranger_takes("b", 60000);
+    expect_ok(hl_lock_force_release(lock, NULL));
+    expect_all_free("a b");
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_force_release(lock, NULL));
+    expect_all_free("a b");
+    expect_story(&told, "LOST gone, LOST gone");
+}
+
+Law(multi_lock, refuses_what_makes_no_sense)
+{
+    hl_client *client = open_client(NULL), *other = open_client(NULL);
+    hl_lock *a = new_lock(client, "a"), *multi = new_multi(client, "b c"), *lock = NULL;
+    hl_owner *stranger = new_owner(other);
+    uint64_t token = 0;
+    int codes[2];
+#define refused(members, count, options)                                                           \
+    expect_outcome(hl_multi_lock_new(members, count, options, &lock, NULL), HL_EINVAL)
+    refused(NULL, 1, NULL);
+    refused(((hl_lock *[]){a}), 0, NULL);
+    refused(((hl_lock *[]){a, NULL}), 2, NULL);
+    refused(((hl_lock *[]){a, multi}), 2, NULL);
+    refused(((hl_lock *[]){a, new_lock(other, "b")}), 2, NULL);
+    refused(((hl_lock *[]){a}), 1,
+            (&(hl_lock_options){.size = sizeof(hl_lock_options), .flags = 64}));
+    refused(((hl_lock *[]){a}), 1,
+            (&(hl_lock_options){.size = sizeof(hl_lock_options), .name_length = 1}));
+    expect_outcome(hl_multi_lock_new(&a, 1, NULL, NULL, NULL), HL_EINVAL);
+    check(lock == NULL);
+    expect_outcome(hl_lock_acquire_with(multi, ACQUIRE(.ret_token = &token), NULL), HL_EINVAL);
+    expect_outcome(hl_lock_acquire_with(multi, ACQUIRE(.lease_ms = 5), NULL), HL_EINVAL);
+    expect_outcome(hl_lock_acquire_with(multi, ACQUIRE(.wait_ms = -2), NULL), HL_EINVAL);
+    expect_outcome(hl_lock_acquire_with(multi, ACQUIRE(.owner = stranger), NULL), HL_EINVAL);
+    expect_outcome(hl_multi_lock_release_each(a, NULL, codes, NULL), HL_EINVAL);
+    expect_outcome(hl_multi_lock_release_each(multi, NULL, NULL, NULL), HL_EINVAL);
+    expect_outcome(hl_multi_lock_release_each(NULL, NULL, codes, NULL), HL_EINVAL);
+    expect_outcome(hl_multi_lock_release_each(multi, stranger, codes, NULL), HL_EINVAL);
+    check(codes[0] == HL_EINVAL && codes[1] == HL_EINVAL);
+    expect_outcome(hl_lock_set_and_release(
+                       multi, NULL, &(hl_write){.size = sizeof(hl_write), .key = "k"}, NULL),
+                   HL_ENOTSUP);
+    expect_nothing_left();
+}
+
+Law(multi_lock, of_a_closed_client_says_so)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *a = new_lock(client, "a"), *lock = new_multi(client, "a b"), *late = NULL;
+    int codes[2] = {1, 1};
+    close_client(client);
+    expect_outcome(hl_lock_acquire(lock, NULL), HL_ECLOSED);
+    expect_outcome(hl_lock_release(lock, NULL), HL_ECLOSED);
+    expect_outcome(hl_multi_lock_release_each(lock, NULL, codes, NULL), HL_ECLOSED);
+    check(codes[0] == HL_ECLOSED && codes[1] == HL_ECLOSED);
+    expect_outcome(hl_multi_lock_new(&a, 1, NULL, &late, NULL), HL_ECLOSED);
+    check(!hl_lock_is_held(lock, NULL));
+    check_str(hl_lock_name(lock, NULL), "a,b");
+}

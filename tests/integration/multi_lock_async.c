@@ -1,0 +1,300 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* The multi-lock without blocking, its owners, and what happens to it when the link breaks. */
+
+#include "multi_kit.h"
+#include "support/actor.h"
+#include "support/recorder.h"
+#include "two_links.h"
+
+#include <hirelock/multi_lock.h>
+
+#define Law(suite, name) Test(suite, name, .init = server_up_tcp, .fini = end)
+
+static struct recorder told = RECORDER_INIT, events = RECORDER_INIT;
+static struct two_links links;
+static hl_client *client;
+static hl_lock *multi;
+static hl_owner *mine, *others;
+
+static void begin(const char *names)
+{
+    client = open_client(CLIENT(.poll_ms = 30000));
+    multi = new_multi(client, names);
+    mine = new_owner(client);
+    others = new_owner(client);
+}
+
+/* The same behind a proxy. The server knows the scripts. */
+static void begin_behind_proxy(const char *names)
+{
+    two_links_open(&links,
+                   CLIENT(.poll_ms = 100, .request_timeout_ms = slow_ms(1000), .backoff_min_ms = 5,
+                          .backoff_max_ms = 20, .on_event = record_event, .arg = &events));
+    client = links.client;
+    multi = new_multi(client, names);
+    mine = new_owner(client);
+    others = new_owner(client);
+    expect_ok(hl_lock_acquire(multi, NULL));
+    expect_ok(hl_lock_release(multi, NULL));
+}
+
+static void end(void)
+{
+    if (links.proxy)
+        two_links_close(&links);
+    multi_down();
+}
+
+static void acquire_async(const hl_acquire_options *options)
+{
+    expect_ok(hl_lock_acquire_async(multi, options, record_done, &told));
+}
+
+Law(multi_async, acquires_and_releases_and_is_told_once)
+{
+    int codes[2] = {1, 1};
+    begin("a b");
+    acquire_async(ACQUIRE(.owner = mine));
+    expect_story(&told, "done HL_OK");
+    check(hl_lock_is_held(multi, mine));
+    check(!hl_lock_is_held(multi, others));
+    expect_all_held_by(client, "a b");
+    expect_ok(hl_multi_lock_release_each_async(multi, mine, codes, record_done, &told));
+    expect_story(&told, "done HL_OK, done HL_OK");
+    check(codes[0] == HL_OK && codes[1] == HL_OK);
+    expect_nothing_left();
+    expect_ok(hl_lock_release_async(multi, mine, record_done, &told));
+    expect_story(&told, "done HL_OK, done HL_OK, done HL_ENOTOWNER");
+}
+
+Law(multi_async, ends_with_the_codes_of_its_twins)
+{
+    int codes[2] = {1, 1};
+    begin("a b");
+    stranger_takes("b", 60000);
+    acquire_async(ACQUIRE(.owner = mine));
+    check(recorder_wait(&told, 1));
+    acquire_async(ACQUIRE(.owner = mine, .wait_ms = 50));
+    check(recorder_wait(&told, 2));
+    stranger_leaves("b");
+    acquire_async(ACQUIRE(.owner = mine));
+    check(recorder_wait(&told, 3));
+    redis_do(server, "DEL b");
+    expect_ok(hl_multi_lock_release_each_async(multi, mine, codes, record_done, &told));
+    expect_story(&told, "done HL_EBUSY, done HL_ETIMEDOUT, done HL_OK, done HL_ELOST");
+    check(codes[0] == HL_OK && codes[1] == HL_ELOST);
+    expect_all_free("a b");
+}
+
+Law(multi_async, inspects_and_forces_too)
+{
+    begin("a b");
+    expect_ok(hl_lock_inspect_async(multi, record_info, &told));
+    check(recorder_wait(&told, 1));
+    expect_ok(hl_lock_acquire_with(multi, ACQUIRE(.owner = mine), NULL));
+    expect_ok(hl_lock_inspect_async(multi, record_info, &told));
+    check(recorder_wait(&told, 2));
+    expect_ok(hl_lock_force_release_async(multi, record_done, &told));
+    check(recorder_wait(&told, 3));
+    expect_ok(hl_lock_force_release_async(multi, record_done, &told));
+    check(recorder_wait(&told, 4));
+    stranger_takes("b", 60000);
+    expect_ok(hl_lock_inspect_async(multi, record_info, &told));
+    expect_story(&told, "info 0, info locked mine 1, done HL_OK, done HL_ENOTOWNER, info locked 1");
+}
+
+Law(multi_async, refuses_what_the_lock_does)
+{
+    begin("a b");
+    expect_outcome(hl_lock_acquire_async(multi, ACQUIRE(.wait_ms = 0), record_done, &told),
+                   HL_EINVAL);
+    expect_outcome(hl_lock_acquire_async(multi, ACQUIRE(.owner = mine), NULL, &told), HL_EINVAL);
+    expect_outcome(hl_lock_release_async(multi, NULL, record_done, &told), HL_EINVAL);
+    expect_outcome(hl_multi_lock_release_each_async(multi, mine, NULL, NULL, NULL), HL_EINVAL);
+    expect_outcome(
+        hl_multi_lock_release_each_async(new_lock(client, "a"), mine, NULL, record_done, &told),
+        HL_EINVAL);
+    close_client(client);
+    expect_outcome(hl_lock_acquire_async(multi, ACQUIRE(.owner = mine), record_done, &told),
+                   HL_ECLOSED);
+    expect_outcome(hl_multi_lock_release_each_async(multi, mine, NULL, record_done, &told),
+                   HL_ECLOSED);
+    check_int(recorder_count(&told), 0);
+}
+
+Law(multi_async, blocks_neither_the_loop_nor_the_callbacks_while_it_waits)
+{
+    begin("a b");
+    stranger_takes("b", 60000);
+    acquire_async(ACQUIRE(.owner = mine, .wait_ms = -1));
+    check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{b}"));
+    expect_ok(hl_client_ping(client, 5000, NULL));
+    hl_lock *c = new_lock(client, "c");
+    expect_ok(hl_lock_acquire_async(c, ACQUIRE(.owner = others), record_done, &told));
+    expect_story(&told, "done HL_OK");
+    stranger_leaves("b");
+    expect_story(&told, "done HL_OK, done HL_OK");
+    check(hl_lock_is_held(multi, mine));
+}
+
+Law(multi_async, may_be_cancelled_with_its_handles_gone)
+{
+    begin("a b c");
+    hl_cancel *cancel = new_cancel();
+    stranger_takes("b", 60000);
+    hl_lock *both = NULL, *members[] = {new_lock(client, "a"), new_lock(client, "b")};
+    expect_ok(hl_multi_lock_new(members, 2, NULL, &both, NULL));
+    expect_ok(hl_lock_acquire_async(both, ACQUIRE(.owner = mine, .wait_ms = -1, .cancel = cancel),
+                                    record_done, &told));
+    hl_lock_free(both);
+    free_lock(members[0]);
+    free_lock(members[1]);
+    free_owner(mine);
+    check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{b}"));
+    expect_all_held_by(client, "a");
+    hl_cancel_fire(cancel);
+    expect_story(&told, "done HL_ECANCELED");
+    expect_all_free("a");
+    check(redis_wait_int(server, 0, 5000, "EXISTS hirelock_queue:{b}"));
+}
+
+Law(multi_async, ends_with_the_client)
+{
+    begin("a b");
+    stranger_takes("b", 60000);
+    acquire_async(ACQUIRE(.owner = mine, .wait_ms = -1));
+    check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{b}"));
+    close_client(client);
+    expect_story(&told, "done HL_ECANCELED");
+    expect_all_free("a");
+}
+
+Law(multi_owners, exclude_each_other_in_one_thread)
+{
+    begin("a b");
+    expect_ok(hl_lock_acquire_with(multi, ACQUIRE(.owner = mine), NULL));
+    expect_outcome(hl_lock_acquire_with(multi, ACQUIRE(.owner = others), NULL), HL_EBUSY);
+    expect_outcome(hl_lock_try_acquire(multi, NULL), HL_EBUSY);
+    expect_outcome(hl_lock_release_as(multi, others, NULL), HL_ENOTOWNER);
+    expect_ok(hl_lock_acquire_with(multi, ACQUIRE(.owner = mine), NULL));
+    check_int(hl_lock_hold_count(multi, mine), 2);
+    expect_ok(hl_lock_release_as(multi, mine, NULL));
+    expect_ok(hl_lock_release_as(multi, mine, NULL));
+    expect_ok(hl_lock_acquire_with(multi, ACQUIRE(.owner = others), NULL));
+    expect_ok(hl_lock_release_as(multi, others, NULL));
+    expect_nothing_left();
+}
+
+Law(multi_owners, have_one_call_under_way_at_a_time)
+{
+    begin("a b");
+    stranger_takes("b", 60000);
+    acquire_async(ACQUIRE(.owner = mine, .wait_ms = -1));
+    check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{b}"));
+    expect_outcome(hl_lock_acquire_with(new_lock(client, "b"), ACQUIRE(.owner = mine), NULL),
+                   HL_EINVAL);
+    stranger_leaves("b");
+    expect_story(&told, "done HL_OK");
+}
+
+/* The request has run, and its answer is lost with the link: what was asked for is asked again with
+ * the same fields, or given back before others ask. */
+Law(multi_link, that_breaks_before_the_answer_is_asked_again)
+{
+    begin_behind_proxy("a b c");
+    proxy_hold(links.proxy, links.commands, PROXY_DOWN);
+    acquire_async(ACQUIRE(.owner = mine, .wait_ms = -1));
+    check(redis_wait_int(server, 3, 5000, "EXISTS a b c"));
+    proxy_kill(links.proxy, links.commands);
+    proxy_pass(links.proxy);
+    expect_story(&told, "done HL_OK");
+    expect_all_held_by(client, "a b c");
+    expect_ok(hl_lock_release_as(multi, mine, NULL));
+    expect_nothing_left();
+}
+
+Law(multi_link, that_breaks_before_the_answer_leaves_nothing_of_a_call_that_is_cancelled)
+{
+    begin_behind_proxy("a b c");
+    hl_cancel *cancel = new_cancel();
+    proxy_hold(links.proxy, links.commands, PROXY_DOWN);
+    acquire_async(ACQUIRE(.owner = mine, .wait_ms = -1, .cancel = cancel));
+    check(redis_wait_int(server, 3, 5000, "EXISTS a b c"));
+    hl_cancel_fire(cancel);
+    expect_story(&told, "done HL_ECANCELED");
+    proxy_pass(links.proxy);
+    expect_nothing_left();
+}
+
+Law(multi_link, that_brings_a_late_answer_gives_the_members_back)
+{
+    begin_behind_proxy("a b c");
+    proxy_hold(links.proxy, links.commands, PROXY_DOWN);
+    acquire_async(ACQUIRE(.owner = mine, .wait_ms = 50));
+    check(redis_wait_int(server, 3, 5000, "EXISTS a b c"));
+    expect_story(&told, "done HL_ECONN");
+    proxy_pass(links.proxy);
+    expect_nothing_left();
+    check(!hl_lock_is_held(multi, mine));
+    expect_ok(hl_lock_acquire_with(multi, ACQUIRE(.owner = mine), NULL));
+}
+
+Law(multi_link, that_breaks_while_one_is_waited_for_keeps_what_is_held)
+{
+    begin_behind_proxy("a b c");
+    stranger_takes("b", 60000);
+    acquire_async(ACQUIRE(.owner = mine, .wait_ms = -1));
+    check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{b}"));
+    proxy_kill_all(links.proxy);
+    check(recorder_wait_says(&events, "CONNECTED"));
+    check(!recorder_says(&told, "done"));
+    expect_all_held_by(client, "a");
+    stranger_leaves("b");
+    expect_story(&told, "done HL_OK");
+    expect_all_held_by(client, "a b c");
+}
+
+Law(multi_link, that_breaks_under_a_release_has_it_repeated)
+{
+    int codes[3] = {1, 1, 1};
+    begin_behind_proxy("a b c");
+    expect_ok(hl_lock_acquire_with(multi, ACQUIRE(.owner = mine), NULL));
+    proxy_hold(links.proxy, links.commands, PROXY_DOWN);
+    expect_ok(hl_multi_lock_release_each_async(multi, mine, codes, record_done, &told));
+    check(redis_wait_int(server, 0, 5000, "EXISTS a b c"));
+    proxy_kill(links.proxy, links.commands);
+    proxy_pass(links.proxy);
+    expect_story(&told, "done HL_OK");
+    check(codes[0] == HL_OK && codes[1] == HL_OK && codes[2] == HL_OK);
+    expect_nothing_left();
+}
+
+Law(multi_link, that_brings_no_answer_to_a_release_leaves_it_unknown_of_each)
+{
+    int codes[3] = {1, 1, 1};
+    begin_behind_proxy("a b c");
+    expect_ok(hl_lock_acquire_with(multi, ACQUIRE(.owner = mine), NULL));
+    proxy_hold(links.proxy, PROXY_EVERY, PROXY_DOWN);
+    proxy_refuse(links.proxy, true);
+    expect_ok(hl_multi_lock_release_each_async(multi, mine, codes, record_done, &told));
+    expect_story(&told, "done HL_EUNKNOWN");
+    check(codes[0] == HL_EUNKNOWN && codes[1] == HL_EUNKNOWN && codes[2] == HL_EUNKNOWN);
+    check(!hl_lock_is_held(multi, mine));
+    proxy_pass(links.proxy);
+    expect_nothing_left();
+}
+
+Law(multi_scripts, are_loaded_when_the_server_has_forgotten_them)
+{
+    begin("a b c");
+    for (int i = 0; i < 3; i++) {
+        redis_do(server, "SCRIPT FLUSH");
+        expect_ok(hl_lock_acquire(multi, NULL));
+        expect_all_held_by(client, "a b c");
+        redis_do(server, "SCRIPT FLUSH");
+        expect_ok(hl_lock_release(multi, NULL));
+        expect_nothing_left();
+    }
+}

@@ -1,0 +1,424 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* The multi-lock, when somebody has to wait: what is held meanwhile, who goes first, and what is
+ * given back on each way out. */
+
+#include "multi_kit.h"
+#include "support/actor.h"
+#include "support/recorder.h"
+
+#define Law(suite, name) Test(suite, name, .init = server_up, .fini = multi_down)
+
+static struct recorder told = RECORDER_INIT;
+
+static hl_client *client;
+static hl_lock *lock;
+
+/* A client that neither polls nor is polled for in the time of a test, unless it says otherwise. */
+static void begin(const char *names)
+{
+    client = open_client(CLIENT(.poll_ms = 30000, .on_event = record_event, .arg = &told));
+    lock = new_multi(client, names);
+}
+
+static struct actor *waiter_begins(const hl_acquire_options *options)
+{
+    struct actor *actor = actor_start();
+    actor_begin_acquire(actor, lock, options);
+    return actor;
+}
+
+/* It waits in front of this one, and knows it. */
+static void expect_waiting_for(const char *name)
+{
+    char channel[64];
+    snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}", name);
+    check(redis_wait_subscribers(server, channel, 1, 5000));
+    check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{%s}", name));
+}
+
+Law(multi_wait, holds_what_precedes_the_busy_one_and_not_what_follows)
+{
+    begin("a b c");
+    stranger_takes("b", 60000);
+    struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1));
+    expect_waiting_for("b");
+    expect_all_held_by(client, "a");
+    expect_all_free("c");
+    check(!actor_is_done(waiter));
+    stranger_leaves("b");
+    expect_ok(actor_end(waiter));
+    expect_all_held_by(client, "a b c");
+    expect_ok(actor_release(waiter, lock, NULL));
+    expect_all_free("a b c");
+}
+
+Law(multi_wait, for_a_late_member_holds_all_before_it_and_comes_to_the_next_in_turn)
+{
+    begin("a b c d");
+    stranger_takes("b", 60000);
+    stranger_takes("d", 60000);
+    struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1));
+    expect_waiting_for("b");
+    expect_all_free("c");
+    stranger_leaves("b");
+    expect_waiting_for("d");
+    expect_all_held_by(client, "a b c");
+    stranger_leaves("d");
+    expect_ok(actor_end(waiter));
+    expect_all_held_by(client, "a b c d");
+}
+
+/* No locks are held that anybody could see the caller have. */
+Law(multi_wait, is_not_held_until_it_has_all)
+{
+    begin("a b");
+    stranger_takes("b", 60000);
+    struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1));
+    expect_waiting_for("b");
+    hl_lock *a = new_lock(client, "a");
+    check(!hl_lock_is_held(a, NULL));
+    expect_outcome(hl_lock_release(a, NULL), HL_ENOTOWNER);
+    stranger_leaves("b");
+    expect_ok(actor_end(waiter));
+    check(actor_holds(waiter, a, NULL));
+}
+
+static bool holds_nothing(void *at)
+{
+    return stats_of(at).holds_now == 0;
+}
+
+static void expect_rolled_back(struct actor *waiter, int code)
+{
+    expect_outcome(actor_end(waiter), code);
+    expect_all_free("a c");
+    check(redis_wait_int(server, 0, 5000, "EXISTS hirelock_queue:{b}"));
+    check_int(stats_of(client).holds_now, 0);
+    check_int(stats_of(client).waiters_now, 0);
+    expect_story(&told, "");
+    check(!actor_holds(waiter, new_lock(client, "a"), NULL));
+}
+
+Law(multi_wait, gives_all_back_when_its_time_is_over)
+{
+    begin("a b c");
+    stranger_takes("b", 60000);
+    struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = 200));
+    expect_rolled_back(waiter, HL_ETIMEDOUT);
+    check(actor_took_ms(waiter) >= 199);
+    check_str(actor_error(waiter), "acquire 'b': the wait time is over; held by "
+                                   "0a1b2c3d-0000-4000-8000-1234567890ab:71");
+}
+
+Law(multi_wait, has_one_wait_time_for_all_members)
+{
+    begin("a b c");
+    stranger_takes("a", 60000);
+    stranger_takes("b", 60000);
+    struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = slow_ms(600)));
+    expect_waiting_for("a");
+    stranger_leaves("a");
+    expect_waiting_for("b");
+    expect_rolled_back(waiter, HL_ETIMEDOUT);
+    check(actor_took_ms(waiter) < slow_ms(1000));
+}
+
+Law(multi_wait, gives_all_back_when_it_is_cancelled)
+{
+    begin("a b c");
+    hl_cancel *cancel = new_cancel();
+    stranger_takes("b", 60000);
+    struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1, .cancel = cancel));
+    expect_waiting_for("b");
+    hl_cancel_fire(cancel);
+    expect_rolled_back(waiter, HL_ECANCELED);
+    expect_outcome(actor_acquire(waiter, lock, ACQUIRE(.cancel = cancel)), HL_ECANCELED);
+    expect_all_free("a c");
+}
+
+Law(multi_wait, gives_all_back_when_the_client_is_closed)
+{
+    begin("a b c");
+    stranger_takes("b", 60000);
+    struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1));
+    expect_waiting_for("b");
+    close_client(client);
+    expect_outcome(actor_end(waiter), HL_ECANCELED);
+    expect_all_free("a c");
+    check(redis_wait_int(server, 0, 5000, "EXISTS hirelock_queue:{b}"));
+    expect_story(&told, "");
+}
+
+Law(multi_wait, gives_all_back_when_a_member_turns_out_to_be_no_lock)
+{
+    begin("a b c");
+    redis_do(server, "SET c x");
+    hl_error err = HL_ERROR_INIT;
+    expect_outcome(hl_lock_acquire(lock, &err), HL_ESERVER);
+    check_msg(strncmp(err.text, "acquire 'c': ", 13) == 0 && strstr(err.text, "WRONGTYPE"), "%s",
+              err.text);
+    expect_all_free("a b");
+    expect_outcome(hl_lock_try_acquire(lock, NULL), HL_ESERVER);
+    expect_all_free("a b");
+    stranger_takes("b", 60000);
+    struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1));
+    check(redis_wait_int(server, 1, 5000, "EXISTS a"));
+    stranger_leaves("b");
+    expect_outcome(actor_end(waiter), HL_ESERVER);
+    expect_all_free("a b");
+}
+
+/* What was lost while others were waited for is taken anew, before the call says that it has all.
+ */
+Law(multi_wait, begins_anew_when_a_member_is_lost_meanwhile)
+{
+    begin("a b");
+    stranger_takes("b", 60000);
+    struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1));
+    expect_waiting_for("b");
+    expect_ok(hl_lock_force_release(new_lock(client, "a"), NULL));
+    stranger_takes("a", 60000);
+    check(wait_until(holds_nothing, client, 5000));
+    stranger_leaves("b");
+    expect_waiting_for("a");
+    check(!actor_is_done(waiter));
+    stranger_leaves("a");
+    expect_ok(actor_end(waiter));
+    check(actor_holds(waiter, lock, NULL));
+    expect_all_held_by(client, "a b");
+    expect_story(&told, ""); /* nobody had been told of what was lost */
+    expect_ok(actor_release(waiter, lock, NULL));
+    expect_all_free("a b");
+}
+
+Law(multi_wait, says_so_when_an_outer_hold_is_lost_meanwhile)
+{
+    begin("a b");
+    struct actor *waiter = actor_start();
+    hl_lock *b = new_lock(client, "b");
+    expect_ok(actor_acquire(waiter, b, ACQUIRE(.wait_ms = 0)));
+    stranger_takes("a", 60000);
+    actor_begin_acquire(waiter, lock, ACQUIRE(.wait_ms = -1));
+    expect_waiting_for("a");
+    expect_ok(hl_lock_force_release(b, NULL));
+    expect_story(&told, "LOST gone");
+    stranger_leaves("a");
+    expect_outcome(actor_end(waiter), HL_ELOST);
+    expect_all_free("a");
+    expect_outcome(actor_acquire(waiter, lock, ACQUIRE(.wait_ms = -1)), HL_ELOST); /* and still */
+    expect_all_free("a");
+    expect_outcome(actor_release(waiter, b, NULL), HL_ELOST);
+    expect_ok(actor_acquire(waiter, lock, ACQUIRE(.wait_ms = -1)));
+}
+
+/* A lease of a moment would be over long before the wait is. */
+Law(multi_wait, does_not_use_up_the_lease_time)
+{
+    client = open_client(CLIENT(.poll_ms = 50, .on_event = record_event, .arg = &told));
+    lock = new_multi(client, "a b c");
+    stranger_takes("c", 60000);
+    struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1, .lease_ms = SHORT_MS));
+    wait_stat(client, renewals, 8); /* of what it has already: several leases long */
+    check(!actor_is_done(waiter));
+    expect_all_held_by(client, "a b");
+    stranger_leaves("c");
+    expect_ok(actor_end(waiter));
+    check(actor_holds(waiter, lock, NULL));
+    expect_story(&told, "LOST expired, LOST expired, LOST expired"); /* it begins with the return */
+    expect_outcome(actor_release(waiter, lock, NULL), HL_ELOST);
+    expect_all_free("a b c");
+}
+
+static void hold_validity(void *arg)
+{
+    *(int64_t *)arg = hl_lock_validity_ms(lock, NULL);
+}
+
+Law(multi_wait, gives_a_long_lease_to_what_was_taken_before_the_wait)
+{
+    client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(2000), .poll_ms = 100));
+    lock = new_multi(client, "a b");
+    stranger_takes("b", 60000);
+    struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1, .lease_ms = 3600000));
+    expect_waiting_for("b");
+    stranger_leaves("b");
+    expect_ok(actor_end(waiter));
+    struct deadline deadline = deadline_in(10000);
+    int64_t left = 0;
+    do {
+        actor_do(waiter, hold_validity, &left);
+    } while (left < 3000000 && !deadline_is_over(deadline));
+    check_msg(left > 3000000 && left <= 3600000, "valid for %lld ms", (long long)left);
+    check(redis_int(server, "PTTL a") > 3000000);
+    check(redis_int(server, "PTTL b") > 3000000);
+}
+
+Law(multi_wait, counts_the_leash_from_the_return)
+{
+    begin("a b");
+    stranger_takes("b", 60000);
+    struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1, .max_hold_ms = slow_ms(100)));
+    expect_waiting_for("b");
+    struct deadline longer = deadline_in(150); /* than the leash */
+    while (!deadline_is_over(longer))
+        deadline_nap();
+    expect_all_held_by(client, "a");
+    stranger_leaves("b");
+    expect_ok(actor_end(waiter));
+    expect_story(&told, "LOST max_hold, LOST max_hold");
+}
+
+Law(multi_wait, is_served_by_a_release_of_its_own_process)
+{
+    begin("a b c");
+    hl_lock *b = new_lock(client, "b");
+    expect_ok(hl_lock_acquire(b, NULL));
+    struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1));
+    expect_waiters(client, 1);
+    expect_all_free("c");
+    expect_ok(hl_lock_release(b, NULL));
+    expect_ok(actor_end(waiter));
+    expect_all_held_by(client, "a b c");
+}
+
+Law(multi_wait, is_served_by_a_grant_of_another_process)
+{
+    begin("a b c");
+    hl_lock *b = new_lock(open_client(CLIENT(.poll_ms = 30000)), "b");
+    expect_ok(hl_lock_acquire(b, NULL));
+    struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1));
+    expect_waiting_for("b");
+    expect_ok(hl_lock_release(b, NULL));
+    expect_ok(actor_end(waiter));
+    check_int(stats_of(client).grants, 1);
+    expect_all_held_by(client, "a b c");
+}
+
+/* Its members are let go of one by one where somebody waits, and by one request where not. */
+Law(multi_wait, is_handed_on_member_by_member_to_those_who_wait)
+{
+    begin("a b c");
+    hl_client *others = open_client(CLIENT(.poll_ms = 30000));
+    struct actor *for_a = actor_start(), *for_c = actor_start();
+    expect_ok(hl_lock_acquire(lock, NULL));
+    actor_begin_acquire(for_a, new_lock(others, "a"), ACQUIRE(.wait_ms = -1));
+    actor_begin_acquire(for_c, new_multi(others, "b c"), ACQUIRE(.wait_ms = -1));
+    expect_waiting_for("a");
+    expect_waiting_for("b");
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_ok(actor_end(for_a));
+    expect_ok(actor_end(for_c));
+    expect_all_held_by(others, "a b c");
+    check_int(stats_of(others).grants, 2);
+}
+
+/* Single locks come and go on each of its members without a pause: it waits in each queue in turn,
+ * so it is served all the same. */
+static atomic_bool enough;
+
+static void take_again_and_again(void *arg)
+{
+    while (!atomic_load(&enough)) {
+        expect_ok(hl_lock_acquire(arg, NULL));
+        expect_ok(hl_lock_release(arg, NULL));
+    }
+}
+
+Law(multi_wait, is_served_however_busy_its_members_are)
+{
+    begin("a b c");
+    hl_client *rivals[2] = {open_client(NULL), open_client(NULL)};
+    struct actor *rival[6];
+    for (int i = 0; i < 6; i++)
+        actor_begin(rival[i] = actor_start(), take_again_and_again,
+                    new_lock(rivals[i / 3], i % 3 == 0   ? "a"
+                                            : i % 3 == 1 ? "b"
+                                                         : "c"));
+    for (int i = 0; i < 20; i++) {
+        expect_ok(hl_lock_acquire_for(lock, slow_ms(20000), NULL));
+        expect_ok(hl_lock_release(lock, NULL));
+    }
+    atomic_store(&enough, true);
+    for (int i = 0; i < 6; i++)
+        actor_await(rival[i]);
+    expect_nothing_left();
+}
+
+/* Transfers between accounts, each pair in both directions: whoever gives locks its own first. */
+enum { ACCOUNTS = 4, TELLERS = 8, TRANSFERS = 60, START = 1000 };
+
+static volatile long balance[ACCOUNTS]; /* guarded by the locks under test alone */
+
+struct teller {
+    hl_lock *pair[ACCOUNTS][ACCOUNTS];
+    int number;
+};
+
+static void transfer(struct teller *teller, int from, int to)
+{
+    hl_lock *both = teller->pair[from][to];
+    expect_ok(hl_lock_acquire(both, NULL));
+    long left = balance[from], right = balance[to];
+    balance[from] = left - 1;
+    balance[to] = right + 1;
+    check(hl_lock_is_held(both, NULL));
+    expect_ok(hl_lock_release(both, NULL));
+}
+
+static void transfer_often(void *arg)
+{
+    struct teller *teller = arg;
+    for (int i = 0; i < TRANSFERS; i++) {
+        int from = (teller->number + i) % ACCOUNTS;
+        transfer(teller, from, (from + 1 + i % (ACCOUNTS - 1)) % ACCOUNTS);
+    }
+}
+
+static void teller_open(struct teller *teller, hl_client *at)
+{
+    for (int from = 0; from < ACCOUNTS; from++)
+        for (int to = 0; to < ACCOUNTS; to++)
+            if (from != to) {
+                char names[16];
+                snprintf(names, sizeof names, "%c %c", 'a' + from, 'a' + to);
+                teller->pair[from][to] = new_multi(at, names);
+            }
+}
+
+static void transfers_add_up(int clients)
+{
+    struct teller bank[TELLERS];
+    struct actor *actor[TELLERS];
+    hl_client *at[TELLERS];
+    long sum = 0;
+    for (int i = 0; i < ACCOUNTS; i++)
+        balance[i] = START;
+    for (int i = 0; i < TELLERS; i++) {
+        bank[i].number = i;
+        if (i < clients)
+            teller_open(&bank[i], at[i] = open_client(NULL));
+        else
+            memcpy(bank[i].pair, bank[i % clients].pair, sizeof bank[i].pair);
+        actor_begin(actor[i] = actor_start(), transfer_often, &bank[i]);
+    }
+    for (int i = 0; i < TELLERS; i++)
+        actor_await(actor[i]);
+    for (int i = 0; i < ACCOUNTS; i++)
+        sum += balance[i];
+    check_int(sum, (long)ACCOUNTS * START);
+    for (int i = 0; i < clients; i++)
+        check_int(stats_of(at[i]).holds_now + stats_of(at[i]).waiters_now, 0);
+    expect_nothing_left();
+}
+
+Law(multi_lock, never_deadlocks_threads_that_name_its_members_in_any_order)
+{
+    transfers_add_up(1);
+}
+
+Law(multi_lock, never_deadlocks_clients_that_name_its_members_in_any_order)
+{
+    transfers_add_up(4);
+}
