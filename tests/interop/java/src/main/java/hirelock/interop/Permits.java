@@ -37,7 +37,11 @@ final class Permits {
                         (permits, words) -> permits.trySetPermits((int) words.number(0)))
                 .does("setPermits", (permits, words) -> permits.setPermits((int) words.number(0)))
                 .does("addPermits", (permits, words) -> permits.addPermits((int) words.number(0)))
-                .gives("delete", (permits, words) -> permits.delete());
+                .gives("delete", (permits, words) -> permits.delete())
+                .uses(
+                        "use",
+                        (redisson, permits, words) ->
+                                Pool.of(redisson, permits, words).use(words.number(2)));
     }
 
     /** [LEASE] */

@@ -24,13 +24,10 @@ final class Semaphores {
                 .gives("drainPermits", (semaphore, words) -> semaphore.drainPermits())
                 .gives("availablePermits", (semaphore, words) -> semaphore.availablePermits())
                 .gives("delete", (semaphore, words) -> semaphore.delete())
-                .uses("use", Semaphores::use);
-    }
-
-    /** INSIDE PERMITS MS */
-    private static Object use(RedissonClient redisson, RSemaphore semaphore, Words words)
-            throws InterruptedException {
-        return new Pool(redisson, semaphore, words.text(0), words.number(1)).use(words.number(2));
+                .uses(
+                        "use",
+                        (redisson, semaphore, words) ->
+                                Pool.of(redisson, semaphore, words).use(words.number(2)));
     }
 
     private static int count(Words words) {

@@ -1,0 +1,278 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* hl_permit_semaphore and RPermitExpirableSemaphore: permits by their ids, whoever took them. */
+#include "redisson.h"
+
+#include "support/actor.h"
+#include "support/fatal.h"
+#include "support/redis_link.h"
+
+enum { RUN_MS = 4000, THREADS = 2, PERMITS = 2 };
+
+/* A lease that a loaded machine renews in time. */
+#define BRIEF_MS slow_ms(2000)
+
+static const char channel[] = "redisson_sc:{pool}";
+
+struct acquire {
+    hl_permit_semaphore *pool;
+    hl_permit permit;
+    int code;
+};
+
+static void acquire(void *arg)
+{
+    struct acquire *call = arg;
+    call->code = hl_permit_semaphore_acquire(call->pool, &call->permit, NULL);
+}
+
+static hl_permit_semaphore *new_pool(hl_client *client)
+{
+    hl_permit_semaphore *pool = NULL;
+    expect_ok(hl_permit_semaphore_new(client, "pool", &pool, NULL));
+    return pool;
+}
+
+static hl_permit_semaphore *fill_pool(hl_client *client, int64_t permits)
+{
+    hl_permit_semaphore *pool = new_pool(client);
+    expect_ok(hl_permit_semaphore_try_set_permits(pool, permits, NULL));
+    return pool;
+}
+
+static int64_t available(hl_permit_semaphore *pool)
+{
+    int64_t count = -1;
+    expect_ok(hl_permit_semaphore_available(pool, &count, NULL));
+    return count;
+}
+
+static hl_permit permit_of_java(const char *who, const char *words)
+{
+    hl_permit permit;
+    snprintf(permit.id, sizeof permit.id, "%s", redisson_do(who, "%s", words));
+    check_int(strlen(permit.id), 32);
+    return permit;
+}
+
+static hl_permit permit_of_c(hl_permit_semaphore *pool)
+{
+    hl_permit permit;
+    expect_ok(hl_permit_semaphore_try_acquire(pool, &permit, NULL));
+    return permit;
+}
+
+/* ---- Ids and numbers ---- */
+
+Law(permits, are_one_number_for_both_sides)
+{
+    int64_t count = 0;
+    hl_permit_semaphore *pool = fill_pool(open_client(NULL), 3);
+    expect_redisson("t1", "false", "permits.trySetPermits pool 9");
+    hl_permit mine = permit_of_c(pool), javas = permit_of_java("t1", "permits.acquire pool");
+    expect_redisson("t1", "1", "permits.availablePermits pool");
+    expect_redisson("t1", "2", "permits.acquiredPermits pool");
+    expect_ok(hl_permit_semaphore_acquired(pool, &count, NULL));
+    check_int(count, 2);
+    redisson_do("t1", "permits.addPermits pool 2");
+    expect_ok(hl_permit_semaphore_total(pool, &count, NULL));
+    check_int(count, 5);
+    expect_ok(hl_permit_semaphore_set_permits(pool, 4, NULL));
+    expect_redisson("t1", "4", "permits.getPermits pool");
+    expect_ok(hl_permit_semaphore_release(pool, &mine, NULL));
+    expect_ok(hl_permit_semaphore_release(pool, &javas, NULL));
+    expect_redisson("t1", "4", "permits.availablePermits pool");
+    expect_redisson("t1", "false", "permits.tryRelease pool %s", javas.id);
+    hl_permit_semaphore_free(pool);
+}
+
+Law(permit_of_c, that_java_releases_wakes_both_and_is_lost_to_c)
+{
+    hl_client *client = open_client_that_hardly_polls();
+    hl_permit_semaphore *pool = fill_pool(open_client(NULL), 1);
+    struct acquire call = {.pool = new_pool(client), .code = 1};
+    hl_permit mine = permit_of_c(pool);
+    struct actor *waiter = actor_start();
+    actor_begin(waiter, acquire, &call);
+    expect_listening(channel, 1);
+    int64_t before_ms = monotonic_ms();
+    redisson_do("t1", "permits.release pool %s", mine.id);
+    actor_await(waiter);
+    expect_ok(call.code);
+    expect_woken(monotonic_ms(), before_ms);
+    int code = hl_permit_semaphore_release(pool, &mine, NULL);
+    check_msg(code == HL_ELOST || code == HL_ENOTOWNER, "%s", hl_err_name(code));
+    check(hl_permit_semaphore_is_held(call.pool, &call.permit));
+    int waits = redisson_begin("t1", "permits.acquire pool");
+    expect_asleep("t1");
+    redisson_do("t2", "permits.release pool %s", call.permit.id);
+    check_int(strlen(redisson_end(waits)), 32);
+    hl_permit_semaphore_free(call.pool);
+    hl_permit_semaphore_free(pool);
+}
+
+Law(permit_of_java, that_c_releases_wakes_both_and_is_lost_to_java)
+{
+    hl_permit_semaphore *pool = fill_pool(open_client(NULL), 1);
+    hl_permit javas = permit_of_java("t1", "permits.acquire pool");
+    int waits = redisson_begin("t2", "permits.acquire pool");
+    expect_listening(channel, 1);
+    int64_t before_ms = monotonic_ms();
+    expect_ok(hl_permit_semaphore_release(pool, &javas, NULL));
+    check_int(strlen(redisson_end(waits)), 32);
+    expect_woken(redisson_ended_ms(waits), before_ms);
+    expect_redisson("t1", "false", "permits.tryRelease pool %s", javas.id);
+    check_int(available(pool), 0);
+    hl_permit_semaphore_free(pool);
+}
+
+Law(permits, that_are_taken_at_once_are_given_back_one_by_one_or_at_once)
+{
+    char ids[256];
+    hl_permit permits[3];
+    hl_permit_semaphore *pool = fill_pool(open_client(NULL), 3);
+    expect_ok(hl_permit_semaphore_acquire_many(pool, 3, NULL, permits, NULL));
+    expect_redisson("t1", "", "permits.tryAcquireMany pool 1 100 1000");
+    redisson_do("t1", "permits.releaseMany pool %s,%s", permits[0].id, permits[2].id);
+    expect_redisson("t1", "2", "permits.availablePermits pool");
+    expect_ok(hl_permit_semaphore_release(pool, &permits[1], NULL));
+    snprintf(ids, sizeof ids, "%s", redisson_do("t1", "permits.acquireMany pool 3"));
+    check_int(strlen(ids), 3 * 32 + 2);
+    for (int i = 0; i < 3; i++) {
+        snprintf(permits[i].id, sizeof permits[i].id, "%.32s", ids + 33 * i);
+        expect_ok(hl_permit_semaphore_release(pool, &permits[i], NULL));
+    }
+    check_int(available(pool), 3);
+    hl_permit_semaphore_free(pool);
+}
+
+/* ---- Leases ---- */
+
+Law(permit_of_c, whose_lease_is_over_goes_to_java)
+{
+    hl_permit permit;
+    hl_permit_semaphore *pool = fill_pool(open_client(NULL), 1);
+    expect_ok(hl_permit_semaphore_acquire_with(pool, ACQUIRE(.lease_ms = 500), &permit, NULL));
+    check(redisson_number("t1", "permits.getLeaseTime pool %s", permit.id) <= 500);
+    check_int(strlen(redisson_do("t1", "permits.acquire pool")), 32);
+    check(!hl_permit_semaphore_is_held(pool, &permit));
+    hl_permit_semaphore_free(pool);
+}
+
+Law(permit_of_java, whose_lease_is_over_goes_to_c)
+{
+    int64_t left_ms = 0;
+    hl_permit permit;
+    hl_permit_semaphore *pool = fill_pool(open_client(NULL), 1);
+    hl_permit javas = permit_of_java("t1", "permits.acquire pool 500");
+    expect_ok(hl_permit_semaphore_lease_left(pool, &javas, &left_ms, NULL));
+    check(left_ms > 0 && left_ms <= 500);
+    expect_ok(hl_permit_semaphore_acquire_for(pool, LONG_BEFORE_MS, &permit, NULL));
+    expect_redisson("t1", "false", "permits.tryRelease pool %s", javas.id);
+    expect_ok(hl_permit_semaphore_release(pool, &permit, NULL));
+    hl_permit_semaphore_free(pool);
+}
+
+struct renewals {
+    hl_client *client;
+    uint64_t count;
+};
+
+static bool are_made(void *arg)
+{
+    struct renewals *renewals = arg;
+    return stats_of(renewals->client).renewals >= renewals->count;
+}
+
+Law(watchdog_of_c, keeps_a_permit_that_java_waits_for_until_its_process_ends)
+{
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = BRIEF_MS));
+    hl_permit_semaphore *pool = fill_pool(client, 1);
+    hl_permit permit = permit_of_c(pool);
+    int waits = redisson_begin("t1", "permits.acquire pool");
+    expect_listening(channel, 1);
+    check(wait_until(are_made, &(struct renewals){client, 9}, 60000));
+    check(!redisson_is_done(waits));
+    check(hl_permit_semaphore_is_held(pool, &permit));
+    expect_redisson("t2", "1", "permits.acquiredPermits pool");
+    hl_permit_semaphore_free(pool);
+    close_client(client);
+    check_int(strlen(redisson_end(waits)), 32);
+}
+
+Law(lease, of_a_permit_is_set_anew_by_the_other_side)
+{
+    int64_t left_ms = 0;
+    hl_permit permit, none;
+    hl_permit_semaphore *pool = fill_pool(open_client(NULL), 2);
+    hl_permit javas = permit_of_java("t1", "permits.acquire pool");
+    expect_ok(hl_permit_semaphore_acquire_with(pool, ACQUIRE(.lease_ms = 60000), &permit, NULL));
+    expect_ok(hl_permit_semaphore_lease_left(pool, &javas, &left_ms, NULL));
+    check_int(left_ms, -1);
+    expect_outcome(hl_permit_semaphore_try_acquire(pool, &none, NULL), HL_EBUSY);
+    expect_ok(hl_permit_semaphore_update_lease(pool, &javas, 300, NULL));
+    expect_redisson("t1", "true", "permits.updateLeaseTime pool %s 300", permit.id);
+    for (int i = 0; i < 2; i++)
+        expect_ok(hl_permit_semaphore_acquire_for(pool, LONG_BEFORE_MS, &none, NULL));
+    expect_redisson("t1", "false", "permits.tryRelease pool %s", javas.id);
+    hl_permit_semaphore_free(pool);
+}
+
+/* ---- All at once ---- */
+
+struct user {
+    hl_permit_semaphore *pool;
+    int64_t until_ms, turns;
+};
+
+static int64_t command(redisContext *link, const char *text)
+{
+    redisReply *reply = redisCommand(link, text);
+    must(reply && reply->type == REDIS_REPLY_INTEGER);
+    int64_t number = reply->integer;
+    freeReplyObject(reply);
+    return number;
+}
+
+static void use(void *arg)
+{
+    struct user *me = arg;
+    redisContext *link = redis_link_connect(redis_server_socket(server));
+    must(link);
+    while (now_ms() < me->until_ms) {
+        hl_permit permit;
+        expect_ok(hl_permit_semaphore_acquire(me->pool, &permit, NULL));
+        int64_t inside = command(link, "INCR inside");
+        check_msg(inside <= PERMITS, "%jd inside", inside);
+        command(link, "DECR inside");
+        expect_ok(hl_permit_semaphore_release(me->pool, &permit, NULL));
+        me->turns++;
+    }
+    redisFree(link);
+}
+
+Law(permits, are_never_taken_more_than_there_are_by_threads_of_both_sides)
+{
+    static struct user users[THREADS];
+    struct actor *actors[THREADS];
+    int javas[THREADS];
+    int64_t c = 0, java = 0;
+    hl_permit_semaphore *pool = fill_pool(open_client(NULL), PERMITS);
+    for (int i = 0; i < THREADS; i++) {
+        javas[i] =
+            redisson_begin(i ? "t1" : "t2", "permits.use pool inside %d %d", PERMITS, RUN_MS);
+        users[i] = (struct user){pool, now_ms() + RUN_MS, 0};
+        actors[i] = actor_start();
+        actor_begin(actors[i], use, &users[i]);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        java += strtoll(redisson_end(javas[i]), NULL, 10);
+        actor_await(actors[i]);
+        c += users[i].turns;
+    }
+    tell_figure("C: %jd turns; Java: %jd turns", c, java);
+    check(c > 0 && java > 0);
+    check_int(available(pool), PERMITS);
+    hl_permit_semaphore_free(pool);
+}
