@@ -141,7 +141,8 @@ HL_API HL_MUST_CHECK int hl_permit_semaphore_acquire_many(hl_permit_semaphore *s
  *
  * Threads: any.
  * Returns: 0: given back. HL_ENOTOWNER: no permit of this id is out; nothing was changed. HL_ELOST:
- * it had expired. HL_EUNKNOWN: no answer in time; of one of this client's: it is no longer held for
+ * it had expired, or was lost to this client (HL_ENOTOWNER a lease time later, when that is
+ * forgotten). HL_EUNKNOWN: no answer in time; of one of this client's: it is no longer held for
  * this process. HL_EINVAL: NULL, or no id of 32 hex digits. HL_ENOMEM: nothing was sent. HL_ECONN,
  * HL_EPROTO, HL_ESERVER, HL_EDENIED; HL_ECANCELED (closed meanwhile); HL_ECLOSED; HL_EFORKED.
  */

@@ -44,6 +44,8 @@ struct hli_kind {      /* immutable */
     bool is_used_once; /* such a name serves for one tenure, whose number it knows */
     bool has_no_owner; /* one thread may wait for it several times */
     bool is_counted;   /* each waiter wants so many: when the first one leaves, the next may fit */
+    bool is_forgotten; /* a hold that is lost need not be released: it is forgotten when its lease
+                          is over for certain */
     bool is_kept_up;   /* a renewal is sent for holds with a lease time of their own, too */
     bool writes;       /* its releases may write data */
     const struct hli_kind *sister; /* the other half of its locks, or NULL: a deed on one may be one

@@ -40,6 +40,8 @@ void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const ch
         hli_count(&name->client->counters.losses);
         hli_notice_loss(turn, tenure, reason);
     }
+    if (name->kind->is_forgotten)
+        hli_turn_timer(turn, tenure->give_up_at);
     hli_ask_go(turn); /* others of this process contend, with a field of their own */
 }
 

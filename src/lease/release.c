@@ -465,10 +465,12 @@ static void release_done(struct hli_op *op, const struct hli_answer *answer)
     hli_tenure_unref(tenure); /* the op's */
 }
 
-/* LOST of a thread that has gone: nobody will release it. */
+/* LOST, and of a thread that has gone, or a permit that was to end by itself: nobody will release
+ * it. */
 static bool release_is_orphan(const struct hli_tenure *tenure)
 {
-    return tenure->state == HLI_TENURE_LOST && atomic_load(&tenure->hold.owner->has_exited);
+    return tenure->state == HLI_TENURE_LOST &&
+           (tenure->name->kind->is_forgotten || atomic_load(&tenure->hold.owner->has_exited));
 }
 
 static void release_retry_one(struct hli_turn *turn, struct hli_tenure *tenure, bool link_came_up)

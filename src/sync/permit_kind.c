@@ -184,6 +184,7 @@ const struct hli_kind hli_kind_permit = {
     .id = 'p',
     .is_per_owner = true,
     .has_no_owner = true,
+    .is_forgotten = true,
     .channel = "redisson_sc:",
     .field_suffix = "",
     .renew = HLI_SCRIPT_PERMIT_RENEW,
