@@ -60,6 +60,18 @@ static void acquire_take_options(struct hli_acquire *acquire, const hl_acquire_o
     acquire->ret_token = options->ret_token;
 }
 
+static void acquire_start_clock(struct hli_acquire *acquire, int64_t wait_ms, hl_error *err)
+{
+    struct hli_wait *wait = &acquire->wait;
+    hl_client *client = acquire->name->client;
+
+    hli_wait_init(wait, client, wait_ms, err);
+    wait->look = acquire_look;
+    wait->awaits_message = acquire_awaits_grant;
+    wait->look_at = wait->first_look_at = hli_earlier(
+        wait->deadline, hli_after_ms(wait->started, client->settings.outage_timeout_ms));
+}
+
 int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name,
                      const struct hli_acquire_way *way, const hl_acquire_options *options,
                      hl_error *err)
@@ -77,13 +89,36 @@ int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name,
     acquire_take_options(acquire, options);
     /* A try waits for no holder; how long it waits for a server is the outage timeout's business.
      */
-    hli_wait_init(&acquire->wait, name->client,
-                  acquire->is_try ? HL_WAIT_FOREVER : options->wait_ms, err);
-    acquire->wait.look = acquire_look;
-    acquire->wait.awaits_message = acquire_awaits_grant;
-    acquire->wait.look_at = acquire->wait.first_look_at =
-        hli_earlier(acquire->wait.deadline,
-                    hli_after_ms(acquire->wait.started, name->client->settings.outage_timeout_ms));
+    acquire_start_clock(acquire, acquire->is_try ? HL_WAIT_FOREVER : options->wait_ms, err);
+    return 0;
+}
+
+int hli_acquire_init_anew(struct hli_acquire *acquire, const struct hli_acquire *late,
+                          hl_error *err)
+{
+    struct hli_name *name = NULL;
+
+    if (hli_name_get_next(late->name, &name) < 0)
+        return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
+    hli_owner_ref(late->owner);
+    *acquire = (struct hli_acquire){
+        .name = name, /* its reference is ours now */
+        .owner = late->owner,
+        .way = late->way,
+        .lease_ms = late->lease_ms,
+        .is_watched = late->is_watched,
+        .is_try = late->is_try,
+        .max_hold_ms = late->max_hold_ms,
+        .min_hold_ms = late->min_hold_ms,
+        .on_event = late->on_event,
+        .event_arg = late->event_arg,
+        .ret_busy = late->ret_busy,
+        .ret_token = late->ret_token,
+    };
+    acquire_start_clock(acquire, HL_WAIT_FOREVER, err);
+    acquire->wait.started = late->wait.started;
+    acquire->wait.deadline = late->wait.deadline;
+    acquire->wait.look_at = acquire->wait.first_look_at = 0; /* its time may be over too */
     return 0;
 }
 
@@ -439,12 +474,14 @@ static int acquire_settle_nested(struct hli_turn *turn, struct hli_acquire *acqu
 /* What was got is over already: the call waits on, as the first in the line. */
 static int acquire_wait_on(struct hli_turn *turn, struct hli_acquire *acquire)
 {
+    if (turn->name->kind->is_used_once)
+        return HLI_ACQUIRE_ANEW;
     acquire->got = NULL; /* the caller has it, and drops its reference */
     acquire->wait.is_finished = false;
     atomic_store(&acquire->wait.gate.state, HLI_GATE_SHUT);
     acquire->wait.look_at = turn->now; /* its wait time may be over too */
     acquire_join(turn, acquire, true);
-    return 1;
+    return HLI_ACQUIRE_GOES_ON;
 }
 
 static void acquire_note_success(const struct hli_acquire *acquire, bool is_nested)
@@ -471,7 +508,7 @@ static int acquire_settle_hold(struct hli_acquire *acquire)
     if (code == HL_OK && acquire->ret_token)
         *acquire->ret_token = acquire->got->hold.token;
     hli_turn_end(&turn);
-    if (code == 1)
+    if (code == HLI_ACQUIRE_GOES_ON)
         hli_tenure_unref(late);
     if (code == HL_OK)
         acquire_note_success(acquire, is_nested);
@@ -495,7 +532,7 @@ int hli_acquire_block(struct hli_acquire *acquire)
 
     do {
         hli_wait_block(&acquire->wait);
-    } while ((code = hli_acquire_settle(acquire)) == 1);
+    } while ((code = hli_acquire_settle(acquire)) == HLI_ACQUIRE_GOES_ON);
     return code;
 }
 

@@ -78,11 +78,17 @@ bool hli_acquire_start_together(struct hli_acquire *acquire, struct hli_op **ret
 bool hli_acquire_leave(struct hli_turn *turn, struct hli_acquire *acquire);
 
 /* Once the wait is finished: looks at the validity again, in the thread that is told. Returns the
- * code; or 1, and the call goes on waiting, for what it got is over already. */
+ * code. Or what it got is over already: then the call goes on waiting, or, where a name is used
+ * once, has to begin anew with another. */
+enum { HLI_ACQUIRE_GOES_ON = 1, HLI_ACQUIRE_ANEW };
 int hli_acquire_settle(struct hli_acquire *acquire);
 
-/* Blocks until the end. */
+/* Blocks until the end, which may be HLI_ACQUIRE_ANEW. */
 int hli_acquire_block(struct hli_acquire *acquire);
+
+/* The same call, with the time it has left, on its owner's next name. Errors: HL_ENOMEM. */
+int hli_acquire_init_anew(struct hli_acquire *acquire, const struct hli_acquire *late,
+                          hl_error *err);
 
 /* Ends a call that waits, with what its error text says after "acquire 'name': ". Name mutex. */
 void hli_acquire_fail(struct hli_turn *turn, struct hli_acquire *acquire, int code,

@@ -78,9 +78,13 @@ static bool name_begins(const void *bytes, size_t length, const char *prefix)
 /* A key of ours beside another name: what is done to it would be done to a lock of that name. */
 static bool name_is_reserved(const void *bytes, size_t length)
 {
-    return name_begins(bytes, length, HLI_NAME_QUEUE) ||
-           name_begins(bytes, length, HLI_NAME_FENCE) ||
-           name_begins(bytes, length, HLI_NAME_WRITER);
+    static const char *const prefixes[] = {HLI_NAME_QUEUE, HLI_NAME_FENCE, HLI_NAME_WRITER,
+                                           HLI_NAME_FAIR};
+
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+        if (name_begins(bytes, length, prefixes[i]))
+            return true;
+    return false;
 }
 
 bool hli_name_is_valid(const void *bytes, size_t length)
@@ -202,31 +206,63 @@ static void name_set_aside(struct hli_name *name)
     HLI_CHECK(name_enter_map(name) == 0); /* only a map's first node can fail */
 }
 
-int hli_name_get(hl_client *client, const struct hli_name_key *key, struct hli_name **ret_name)
+/* With a reference; NULL when there is none that can be used. With the names mutex. */
+static struct hli_name *name_look_up_usable(hl_client *client, const struct hli_name_key *key)
 {
-    struct hli_name *fresh = name_new(client, key);
-    int rc = 0;
-
-    if (!fresh)
-        return HL_ENOMEM;
-    pthread_mutex_lock(&client->names_mutex);
     struct hli_name *name = name_look_up(client, key);
+
     if (name && key->kind->is_used_once && atomic_load(&name->is_spent)) {
         name_set_aside(name);
-        name = NULL;
+        return NULL;
     }
     if (name)
         hli_name_ref(name);
-    else
+    return name;
+}
+
+/* Enters it, unless another has been entered meanwhile; *ret_name is the one that is there. */
+static int name_enter(struct hli_name *fresh, const struct hli_name_key *key,
+                      struct hli_name **ret_name)
+{
+    hl_client *client = fresh->client;
+    int rc = 0;
+
+    pthread_mutex_lock(&client->names_mutex);
+    struct hli_name *name = name_look_up_usable(client, key);
+    if (!name)
         rc = name_enter_map(fresh);
     pthread_mutex_unlock(&client->names_mutex);
-    if (name || rc < 0)
-        name_free(fresh);
-    else
-        hli_client_ref(client); /* the name's */
     if (rc == 0)
         *ret_name = name ? name : fresh;
     return rc;
+}
+
+int hli_name_get(hl_client *client, const struct hli_name_key *key, struct hli_name **ret_name)
+{
+    pthread_mutex_lock(&client->names_mutex);
+    struct hli_name *name = name_look_up_usable(client, key);
+    pthread_mutex_unlock(&client->names_mutex);
+    struct hli_name *fresh = name ? NULL : name_new(client, key);
+    if (!name && !fresh)
+        return HL_ENOMEM;
+    int rc = name ? 0 : name_enter(fresh, key, &name);
+    if (rc == 0 && name == fresh)
+        hli_client_ref(client); /* the name's */
+    else if (fresh)
+        name_free(fresh);
+    if (rc == 0)
+        *ret_name = name;
+    return rc;
+}
+
+int hli_name_get_next(const struct hli_name *name, struct hli_name **ret_name)
+{
+    struct hli_lane lane = hli_name_lane(name);
+
+    lane.half[1] = 0; /* it is in its place, or set aside already */
+    return hli_name_get(name->client,
+                        &(struct hli_name_key){name->kind, name->bytes, name->length, lane},
+                        ret_name);
 }
 
 struct hli_name *hli_name_find(hl_client *client, const struct hli_name_key *key)

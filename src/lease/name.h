@@ -59,6 +59,8 @@ struct hli_name {
 
 /* Finds or makes the name; the caller owns the reference. Errors: HL_ENOMEM. */
 int hli_name_get(hl_client *client, const struct hli_name_key *key, struct hli_name **ret_name);
+/* The same key's, when this one is used once and has been. */
+int hli_name_get_next(const struct hli_name *name, struct hli_name **ret_name);
 /* With a reference; NULL when this process does not know it. */
 struct hli_name *hli_name_find(hl_client *client, const struct hli_name_key *key);
 /* The same for a lock, by its bytes. */
@@ -79,6 +81,7 @@ void hli_name_unref(struct hli_name *name);
 #define HLI_NAME_TOKEN "redisson_lock_token:"
 #define HLI_NAME_FENCE "hirelock_fence:"
 #define HLI_NAME_WRITER "hirelock_rw_writer:" /* of a read-write lock, whose writer waits */
+#define HLI_NAME_FAIR "hirelock_fair:"
 
 /* As Redisson derives one name from another: "prefix{name}", or "prefixname" for a name that has a
  * brace of its own; "{name}suffix", or "namesuffix". Returns the length; a NUL follows. */

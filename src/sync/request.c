@@ -40,6 +40,31 @@ int hli_request_read_wait(const hl_client *client, const hl_acquire_options *pas
     return hli_acquire_check(&(struct hli_acquire_way){0}, ret, err);
 }
 
+static int request_block(struct hli_acquire *acquire, hl_cancel *cancel)
+{
+    hli_wait_attach(&acquire->wait, cancel);
+    hli_acquire_make_way(acquire);
+    hli_wait_will_block(&acquire->wait);
+    hli_acquire_start(acquire);
+    int rc = hli_acquire_block(acquire);
+    hli_wait_detach(&acquire->wait);
+    return rc;
+}
+
+/* As often as what it gets is over before it hears of it. */
+static int request_block_anew(struct hli_acquire *late, hl_cancel *cancel, hl_error *err)
+{
+    struct hli_acquire acquire;
+    int rc = hli_acquire_init_anew(&acquire, late, err);
+
+    if (rc < 0)
+        return rc;
+    rc = request_block(&acquire, cancel);
+    hli_acquire_deinit(late);
+    *late = acquire;
+    return rc;
+}
+
 int hli_request_block(const struct hli_request *request, hl_error *err)
 {
     struct hli_acquire acquire;
@@ -48,12 +73,9 @@ int hli_request_block(const struct hli_request *request, hl_error *err)
     if (rc < 0)
         return rc;
     int cancelability = hli_cancelability_off();
-    hli_wait_attach(&acquire.wait, request->options->cancel);
-    hli_acquire_make_way(&acquire);
-    hli_wait_will_block(&acquire.wait);
-    hli_acquire_start(&acquire);
-    rc = hli_acquire_block(&acquire);
-    hli_wait_detach(&acquire.wait);
+    rc = request_block(&acquire, request->options->cancel);
+    while (rc == HLI_ACQUIRE_ANEW)
+        rc = request_block_anew(&acquire, request->options->cancel, err);
     hli_acquire_deinit(&acquire);
     hli_cancelability_restore(cancelability);
     return rc;
@@ -98,25 +120,74 @@ static void posted_look_after(struct posted *posted)
         posted_unref(posted);
 }
 
+static void posted_run(struct hli_callback *callback);
+
+static struct posted *posted_new(hl_done_cb done, void *arg)
+{
+    struct posted *posted = calloc(1, sizeof(*posted));
+
+    if (!posted)
+        return NULL;
+    hli_ref_init(&posted->ref); /* the completion's */
+    posted->callback.run = posted_run;
+    posted->done = done;
+    posted->arg = arg;
+    return posted;
+}
+
+/* Its acquire has been initialised. */
+static void posted_begin(struct posted *posted, hl_cancel *cancel)
+{
+    posted->acquire.wait.finished = posted_finished;
+    posted->acquire.wait.looked = posted_looked;
+    hli_wait_attach(&posted->acquire.wait, cancel);
+    hli_ref_take(&posted->ref); /* this call's: it may be over before the timer is set */
+    hli_acquire_start(&posted->acquire);
+    posted_look_after(posted);
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not count references */
+    posted_unref(posted);
+}
+
+/* Another takes its place, which will run its completion. */
+static int posted_begin_anew(struct posted *late)
+{
+    struct posted *posted = posted_new(late->done, late->arg);
+
+    if (!posted)
+        return hli_fail(&late->err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
+    int rc = hli_acquire_init_anew(&posted->acquire, &late->acquire, &posted->err);
+    if (rc < 0) {
+        late->err = posted->err;
+        free(posted);
+        return rc;
+    }
+    late->done = NULL;
+    posted_begin(posted, late->acquire.wait.cancel);
+    return rc;
+}
+
 static void posted_run(struct hli_callback *callback)
 {
     struct posted *posted = HLI_OF(callback, struct posted, callback);
     int code = hli_acquire_settle(&posted->acquire);
 
-    if (code == 1) {
+    if (code == HLI_ACQUIRE_GOES_ON) {
         posted_look_after(posted);
         return;
     }
+    if (code == HLI_ACQUIRE_ANEW)
+        code = posted_begin_anew(posted);
     if (hli_wait_end(&posted->acquire.wait))
         posted_unref(posted); /* the timer's */
-    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not count references */
-    posted->done(code, code < 0 ? &posted->err : NULL, posted->arg);
+    if (posted->done)
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not count references */
+        posted->done(code, code < 0 ? &posted->err : NULL, posted->arg);
     posted_unref(posted); /* the completion's */
 }
 
 static int posted_start(const struct hli_request *request, hl_done_cb done, void *arg)
 {
-    struct posted *posted = calloc(1, sizeof(*posted));
+    struct posted *posted = posted_new(done, arg);
 
     if (!posted)
         return HL_ENOMEM;
@@ -126,18 +197,7 @@ static int posted_start(const struct hli_request *request, hl_done_cb done, void
         free(posted);
         return rc;
     }
-    hli_ref_init(&posted->ref); /* the completion's */
-    posted->callback.run = posted_run;
-    posted->done = done;
-    posted->arg = arg;
-    posted->acquire.wait.finished = posted_finished;
-    posted->acquire.wait.looked = posted_looked;
-    hli_wait_attach(&posted->acquire.wait, request->options->cancel);
-    hli_ref_take(&posted->ref); /* this call's: it may be over before the timer is set */
-    hli_acquire_start(&posted->acquire);
-    posted_look_after(posted);
-    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not count references */
-    posted_unref(posted);
+    posted_begin(posted, request->options->cancel);
     return 0;
 }
 
