@@ -7,6 +7,7 @@
 
 #include <hirelock/client.h>
 #include <hirelock/error.h>
+#include <hirelock/fair_lock.h>
 #include <hirelock/fence.h>
 #include <hirelock/fenced_lock.h>
 #include <hirelock/latch.h>

@@ -127,9 +127,8 @@ typedef struct hl_acquire_options {
  *
  * Threads: any.
  * Returns: 0; HL_EINVAL (NULL, empty, longer than 512 bytes with the client's prefix, braces such
- * as "a{", "{}", "a}b{"; or it begins with "hirelock_queue:", "hirelock_fence:" or
- * "hirelock_rw_writer:"); HL_ENOMEM;
- * HL_ECLOSED; HL_EFORKED.
+ * as "a{", "{}", "a}b{"; or it begins with "hirelock_queue:", "hirelock_fair:",
+ * "hirelock_fence:" or "hirelock_rw_writer:"); HL_ENOMEM; HL_ECLOSED; HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_lock_new(hl_client *client, const char *name, hl_lock **ret_lock,
                                      hl_error *err);
