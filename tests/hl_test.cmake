@@ -45,8 +45,9 @@ function(hl_test folder name)
 endfunction()
 
 # hl_test_again(FOLDER NAME HANDLE... [SLOW]): the same program once more as FOLDER_NAME_HANDLE for
-# each HANDLE, posted or linger, whose handles have that option (support/handle.h). Each sanitizer
-# runs half of them: these programs have run under it already, and take most of its time.
+# each HANDLE, posted, linger or fair, whose handles have that option (support/handle.h). Each
+# sanitizer runs half of those with options: these programs have run under it already, and take most
+# of its time.
 function(hl_test_again folder name)
     cmake_parse_arguments(PARSE_ARGV 2 arg "SLOW" "" "")
     if(HL_SANITIZER STREQUAL "address-undefined")

@@ -23,6 +23,11 @@ bool handle_lingers(void)
     return handle_wants("linger");
 }
 
+bool handle_is_fair(void)
+{
+    return handle_wants("fair");
+}
+
 bool handle_is_plain(void)
 {
     return !handle_is_posted() && !handle_lingers();
@@ -33,7 +38,8 @@ int handle_new(hl_client *client, const char *name, hl_lock **ret_lock, hl_error
     hl_lock_options options = HL_LOCK_OPTIONS_INIT;
     options.flags = handle_is_posted() ? HL_LOCK_POSTED_RELEASE : 0;
     options.linger_ms = handle_lingers() ? HANDLE_LINGER_MS : 0;
-    return hl_lock_new_with(client, name, &options, ret_lock, err);
+    return handle_is_fair() ? hl_fair_lock_new(client, name, &options, ret_lock, err)
+                            : hl_lock_new_with(client, name, &options, ret_lock, err);
 }
 
 void handle_expect_released(const struct hl_test_place *place, int actual, int expected)

@@ -2,10 +2,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Handles as this run wants them. HL_TEST_HANDLE in the environment, "posted", "linger" or
- * "posted+linger", gives the handles that tests make by their helpers these options, so that what
- * is true of any handle is tested again with each kind. Where a kind differs, a test says so by the
- * expectations below.
+ * Handles as this run wants them. HL_TEST_HANDLE in the environment, "posted", "linger",
+ * "posted+linger" or "fair", gives the handles that tests make by their helpers these options, so
+ * that what is true of any handle is tested again with each kind. Where a kind differs, a test says
+ * so by the expectations below.
  */
 #ifndef HL_TEST_HANDLE_H
 #define HL_TEST_HANDLE_H
@@ -19,6 +19,7 @@ enum { HANDLE_LINGER_MS = 15 };
 
 bool handle_is_posted(void);
 bool handle_lingers(void);
+bool handle_is_fair(void);
 bool handle_is_plain(void);
 
 /* hl_lock_new, with this run's options. */

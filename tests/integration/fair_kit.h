@@ -1,0 +1,127 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What the laws of the fair lock share: a server whose lock "stock" is fair, its queue as Redisson
+ * sees it, and waiters in processes of their own. Every law leaves the queue as if it had never
+ * been.
+ */
+#ifndef HL_TEST_FAIR_KIT_H
+#define HL_TEST_FAIR_KIT_H
+
+#include "support/actor.h"
+#include "support/lock_support.h"
+#include "support/process.h"
+#include "support/redis_link.h"
+
+#define FAIR_QUEUE "redisson_lock_queue:{stock}"
+#define FAIR_ENDS "redisson_lock_timeout:{stock}"
+#define FAIR_SIGNS "hirelock_fair:{stock}"
+#define FAIR_CHANNEL "redisson_lock__channel:{stock}:"
+
+#define FairLaw(suite, name) Test(suite, name, .init = fair_up, .fini = fair_down)
+
+/* new_lock() makes a fair one from now on. */
+static inline void fair_up(void)
+{
+    setenv("HL_TEST_HANDLE", "fair", 1);
+    server_up();
+}
+
+/* What nobody asks for any more is gone; but a wait that was given up leaves behind its caller. */
+static inline void fair_check_gone(void)
+{
+    static const char *const patterns[] = {"redisson_lock_queue*", "redisson_lock_timeout*",
+                                           "hirelock_*"};
+    for (int i = 0; i < 3; i++) {
+        struct deadline deadline = deadline_in(5000);
+        while (strcmp(redis_str(server, "KEYS %s", patterns[i]), "") != 0) {
+            check_msg(!deadline_is_over(deadline), "%s is left",
+                      redis_str(server, "KEYS %s", patterns[i]));
+            deadline_nap();
+        }
+    }
+}
+
+static inline void fair_down(void)
+{
+    fair_check_gone();
+    server_down();
+}
+
+/* Soon so many wait for "stock", in both of Redisson's keys. */
+static inline void expect_queued(int n)
+{
+    check_msg(redis_wait_int(server, n, 10000, "LLEN " FAIR_QUEUE), "%s queue, not %d",
+              redis_str(server, "LRANGE " FAIR_QUEUE " 0 -1"), n);
+    check_int(redis_int(server, "ZCARD " FAIR_ENDS), n);
+}
+
+/* Who stands there, from 0; borrowed like redis_str(). */
+static inline const char *queued(int place)
+{
+    return redis_str(server, "LINDEX " FAIR_QUEUE " %d", place);
+}
+
+/* Its owner has asked again since it subscribed: what is published now, it hears. */
+static inline void expect_listens(const char *field)
+{
+    char channel[160];
+    snprintf(channel, sizeof channel, FAIR_CHANNEL "%s", field);
+    check_msg(redis_wait_subscribers(server, channel, 1, 5000), "nobody listens to %s", channel);
+}
+
+/* A process of one waiter. */
+enum { FAIR_GO, FAIR_HELD, FAIR_LET_GO };
+
+struct fair_waiter {
+    int64_t poll_ms;
+    struct process *process;
+};
+
+static inline void fair_wait_in_process(struct process *self, void *arg)
+{
+    const struct fair_waiter *waiter = arg;
+    check(process_await(self, FAIR_GO, 1, 60000));
+    hl_client *client = open_client(CLIENT(.poll_ms = waiter->poll_ms));
+    hl_lock *lock = new_lock(client, "stock");
+    expect_ok(hl_lock_acquire(lock, NULL));
+    process_tell(self, FAIR_HELD);
+    check(process_await(self, FAIR_LET_GO, 1, 60000));
+    expect_ok(hl_lock_release(lock, NULL));
+    close_client(client);
+}
+
+/* Before the test has other threads. */
+static inline void fair_waiter_start(struct fair_waiter *waiter, int64_t poll_ms)
+{
+    waiter->poll_ms = poll_ms;
+    waiter->process = process_start(fair_wait_in_process, waiter);
+}
+
+/* It is the nth in the queue then. */
+static inline void fair_waiter_queue(struct fair_waiter *waiter, int n)
+{
+    process_tell(waiter->process, FAIR_GO);
+    expect_queued(n);
+    expect_listens(queued(n - 1));
+}
+
+static inline void fair_waiter_expect_turn(struct fair_waiter *waiter)
+{
+    check(process_await(waiter->process, FAIR_HELD, 1, 20000));
+}
+
+static inline void fair_waiter_end(struct fair_waiter *waiter)
+{
+    process_tell(waiter->process, FAIR_LET_GO);
+    check_int(process_finish(waiter->process, 20000), 0);
+}
+
+static inline void fair_waiter_kill(struct fair_waiter *waiter)
+{
+    process_kill(waiter->process);
+    check_int(process_finish(waiter->process, 20000), -9);
+}
+
+#endif
