@@ -155,7 +155,8 @@ void hli_acquire_fail(struct hli_turn *turn, struct hli_acquire *acquire, int co
         acquire->got->deepener = NULL;
     }
     acquire_count(name->client, code);
-    hli_fail(acquire->wait.err, code, "acquire '%s': %s",
+    hli_fail(acquire->wait.err, code, "%s '%s': %s",
+             name->kind->verb ? name->kind->verb : "acquire",
              hli_error_escape(shown, sizeof(shown), name->bytes, name->length), text);
     hli_turn_finish(turn, &acquire->wait, code);
 }

@@ -53,6 +53,7 @@ struct hli_kind {      /* immutable */
     const char *channel;           /* what its waiters listen to is this, and the name in braces */
     const char *field_suffix;      /* of its fields: "" or ":write" */
     const char *lacks;             /* why it is busy: "too few permits"; NULL: an owner holds it */
+    const char *verb;              /* in front of an error's text; NULL: "acquire" */
     hli_script_id renew;
 
     /* Format requests; name mutex. Errors: HL_ENOMEM, and the op holds what it held. `leave` is

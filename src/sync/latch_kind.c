@@ -43,6 +43,7 @@ const struct hli_kind hli_kind_latch = {
     .channel = "redisson_countdownlatch__channel__",
     .field_suffix = "",
     .lacks = "the latch is closed",
+    .verb = "await",
     .take = latch_take,
     .taken = latch_taken,
 };

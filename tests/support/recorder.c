@@ -55,6 +55,16 @@ void record_done(int code, const hl_error *err, void *arg)
     recorder_add(arg, &record, "done %s", hl_err_name(code));
 }
 
+void record_count(int code, int64_t count, const hl_error *err, void *arg)
+{
+    struct record record = {.thread = pthread_self(), .code = code};
+    check((err != NULL) == (code < 0) && (code >= 0 || count == 0));
+    if (code < 0)
+        recorder_add(arg, &record, "count %s", hl_err_name(code));
+    else
+        recorder_add(arg, &record, "count %lld", (long long)count);
+}
+
 void record_info(int code, const hl_lock_info *info, const hl_error *err, void *arg)
 {
     struct record record = {.thread = pthread_self(), .code = code};

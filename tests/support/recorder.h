@@ -37,6 +37,7 @@ struct recorder {
 void record_event(const hl_event *event, void *arg);
 void record_log(hl_log_level level, const char *text, void *arg);
 void record_done(int code, const hl_error *err, void *arg);
+void record_count(int code, int64_t count, const hl_error *err, void *arg);
 void record_info(int code, const hl_lock_info *info, const hl_error *err, void *arg);
 
 int recorder_count(struct recorder *recorder);

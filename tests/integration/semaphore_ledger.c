@@ -1,0 +1,156 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Many threads of several clients of several processes take permits and give them back, for whoever
+ * comes first; a ledger in memory that all of them share says how many are out. Nobody ever finds
+ * more out than there are; and at the end all are back.
+ */
+
+#include "support/process.h"
+#include "support/semaphore_support.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#define Law(suite, name) Test(suite, name, .fini = server_down, .timeout = 120)
+
+enum { PERMITS = 7, PROCESSES = 3, CLIENTS = 2, THREADS = 4, ROUNDS = 60, MOST = 3 };
+enum { GO, READY };
+
+struct ledger {
+    atomic_int out; /* permits; counted up when they are taken, down before they are given back */
+    atomic_int most;
+    atomic_int taken, refused; /* calls */
+    char url[256];
+};
+
+static struct ledger *ledger;
+
+static void ledger_take(int permits)
+{
+    int out = atomic_fetch_add(&ledger->out, permits) + permits;
+    check_msg(out <= PERMITS, "%d permits are out", out);
+    int most = atomic_load(&ledger->most);
+    while (out > most && !atomic_compare_exchange_weak(&ledger->most, &most, out))
+        ;
+    atomic_fetch_add(&ledger->taken, 1);
+}
+
+struct taker {
+    hl_semaphore *semaphore;
+    pthread_t thread;
+    unsigned seed;
+};
+
+/* Waits without end, for a moment, or not at all. */
+static int64_t taker_patience(struct taker *taker)
+{
+    static const int64_t waits[] = {HL_WAIT_FOREVER, HL_WAIT_FOREVER, 3, HL_NO_WAIT};
+    return waits[rand_r(&taker->seed) % 4];
+}
+
+static void *taker_run(void *arg)
+{
+    struct taker *taker = arg;
+    for (int round = 0; round < ROUNDS; round++) {
+        int permits = 1 + (int)(rand_r(&taker->seed) % MOST);
+        hl_error err = HL_ERROR_INIT;
+        int64_t patience = taker_patience(taker);
+        int code = hl_semaphore_acquire_for(taker->semaphore, permits, patience, &err);
+        if (code != HL_OK) {
+            check_msg(patience == HL_NO_WAIT ? code == HL_EBUSY
+                                             : patience > 0 && (code == HL_ETIMEDOUT ||
+                                                                code == HL_ECONN /* not a word */),
+                      "%s", err.text);
+            atomic_fetch_add(&ledger->refused, 1);
+            continue;
+        }
+        ledger_take(permits);
+        sched_yield();
+        atomic_fetch_sub(&ledger->out, permits);
+        code = hl_semaphore_release(taker->semaphore, permits, &err);
+        check_msg(code == HL_OK, "%s", err.text);
+    }
+    return NULL;
+}
+
+static void takers_work(struct process *self, void *arg)
+{
+    struct taker taker[CLIENTS * THREADS];
+    hl_client *client[CLIENTS];
+    hl_semaphore *semaphore[CLIENTS];
+    (void)arg;
+    process_tell(self, READY);
+    check(process_await(self, GO, 1, 30000));
+    for (int i = 0; i < CLIENTS; i++) {
+        expect_ok(hl_client_open(ledger->url, NULL, &client[i], NULL));
+        expect_ok(hl_semaphore_new(client[i], "pool", &semaphore[i], NULL));
+    }
+    for (int i = 0; i < CLIENTS * THREADS; i++) {
+        taker[i] = (struct taker){.semaphore = semaphore[i % CLIENTS],
+                                  .seed = (unsigned)(getpid() * 31 + i)};
+        check_int(pthread_create(&taker[i].thread, NULL, taker_run, &taker[i]), 0);
+    }
+    for (int i = 0; i < CLIENTS * THREADS; i++)
+        check_int(pthread_join(taker[i].thread, NULL), 0);
+    for (int i = 0; i < CLIENTS; i++) {
+        hl_semaphore_free(semaphore[i]);
+        expect_ok(hl_client_close(client[i]));
+    }
+}
+
+/* Started before this process has other threads. */
+static void takers_start(struct process *process[PROCESSES])
+{
+    ledger = mmap(NULL, sizeof *ledger, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    check(ledger != MAP_FAILED);
+    for (int i = 0; i < PROCESSES; i++) {
+        process[i] = process_start(takers_work, NULL);
+        check(process_await(process[i], READY, 1, 30000));
+    }
+    server_up();
+    snprintf(ledger->url, sizeof ledger->url, "%s", redis_server_url(server));
+    redis_do(server, "SET pool %d", PERMITS);
+    for (int i = 0; i < PROCESSES; i++)
+        process_tell(process[i], GO);
+}
+
+static void takers_end(struct process *process[PROCESSES])
+{
+    for (int i = 0; i < PROCESSES; i++)
+        check_int(process_finish(process[i], 60000), 0);
+    check_int(atomic_load(&ledger->out), 0);
+    check_int(redis_int(server, "GET pool"), PERMITS);
+    int calls = PROCESSES * CLIENTS * THREADS * ROUNDS;
+    check_int(atomic_load(&ledger->taken) + atomic_load(&ledger->refused), calls);
+    check_msg(atomic_load(&ledger->taken) > calls / 4, "%d of %d", atomic_load(&ledger->taken),
+              calls);
+    check(atomic_load(&ledger->most) > MOST); /* several were inside at once */
+    munmap(ledger, sizeof *ledger);
+}
+
+Law(semaphore, is_never_oversubscribed_by_threads_clients_and_processes)
+{
+    struct process *process[PROCESSES];
+    takers_start(process);
+    takers_end(process);
+}
+
+/* Whatever was on its way comes again, and nothing is done twice. */
+Law(semaphore, is_never_oversubscribed_while_connections_are_killed)
+{
+    struct process *process[PROCESSES];
+    takers_start(process);
+    check(redis_wait_clients(server, REDIS_NORMAL, PROCESSES * CLIENTS, 10000));
+    for (int i = 1; i <= 12; i++) {
+        int taken = atomic_load(&ledger->taken);
+        redis_kill_clients(server, i % 3 ? REDIS_NORMAL : REDIS_PUBSUB);
+        struct deadline deadline = deadline_in(10000);
+        while (atomic_load(&ledger->taken) < taken + 20 && atomic_load(&ledger->out) >= 0 &&
+               redis_clients(server, REDIS_NORMAL, "hirelock") > 0 && !deadline_is_over(deadline))
+            deadline_nap();
+    }
+    takers_end(process);
+}
