@@ -20,14 +20,19 @@ struct scene {
     hl_latch *latch;
 };
 
-static void scene_open(struct scene *scene, const char *config, int64_t outage_ms)
+static void scene_connect(struct scene *scene, int64_t outage_ms)
 {
     hl_client_options options = connection_options();
     options.outage_timeout_ms = outage_ms;
-    scene->c = connection_start(&(struct redis_options){.config = config});
     scene->client = connection_open(proxy_url(scene->c.proxy), &options);
     expect_code(hl_semaphore_new(scene->client, "pool", &scene->semaphore, err), HL_OK);
     expect_code(hl_latch_new(scene->client, "gate", &scene->latch, err), HL_OK);
+}
+
+static void scene_open(struct scene *scene, const char *config, int64_t outage_ms)
+{
+    scene->c = connection_start(&(struct redis_options){.config = config});
+    scene_connect(scene, outage_ms);
 }
 
 /* Every script is loaded by then, so that none of what follows bounces. */
@@ -350,6 +355,32 @@ Test(semaphore_answers, a_count_of_a_dropped_connection_counts_nothing_more_when
         expect_code(hl_latch_count_down(scene.latch, err), HL_OK);
     deliver(&scene);
     check_int(redis_int(scene.c.server, "GET gate"), 2);
+    scene_stop(&scene);
+}
+
+/* What is kept on disk is there again: permits, a latch, and the notes of what was done. */
+Test(semaphore_answers, a_server_that_comes_back_keeps_what_was_done_and_serves_those_who_wait)
+{
+    struct scene scene;
+    struct posted taken = {0}, open = {0};
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    scene.c = connection_start(
+        &(struct redis_options){.appendonly = true, .config = "appendfsync always"});
+    scene_connect(&scene, slow_ms(20000));
+    scene_warm_up(&scene);
+    options.wait_ms = HL_WAIT_FOREVER;
+    expect_code(hl_latch_set_count(scene.latch, 1, err), HL_OK);
+    expect_code(hl_semaphore_acquire(scene.semaphore, PERMITS, err), HL_OK);
+    check_int(hl_semaphore_acquire_async(scene.semaphore, 2, &options, posted_done, &taken), HL_OK);
+    check_int(hl_latch_await_async(scene.latch, &options, posted_done, &open), HL_OK);
+    check(connection_wait_for(scene.client, connection_waiters, 2, 5000));
+    redis_server_restart(scene.c.server);
+    expect_permits(&scene, 0);
+    expect_code(hl_semaphore_release(scene.semaphore, 3, err), HL_OK);
+    posted_wait(&taken, HL_OK);
+    expect_permits(&scene, 1);
+    expect_code(hl_latch_count_down(scene.latch, err), HL_OK);
+    posted_wait(&open, HL_OK);
     scene_stop(&scene);
 }
 
