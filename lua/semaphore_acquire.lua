@@ -5,24 +5,29 @@
 -- KEYS name
 -- ARGV notes id note_ms waiters need... settled...
 --      waiters   how many needs follow; a need is the permits that one of them waits for
--- reply {1, taken}                          the sum of the first needs: those waiters are served
---       {0, -1, '0', '0', '', available}    not enough for the first of them
+-- reply {1, taken}                                     the sum of the first needs: those waiters are served
+--       {1, -1, '0', '0', '', available, taken}       the same, and not enough is left for the next of them
+--       {0, -1, '0', '0', '', available}              not enough for the first
 --
 -- Keeps: one that comes after it was undone takes nothing. Goes on at maxmemory: it makes nothing that stays.
-local last, taken, text = 4 + (tonumber(ARGV[4]) or 0), 0, number()
+local lacks, last, taken, text = false, 4 + (tonumber(ARGV[4]) or 0), 0, number()
 if last < 5 or last > #ARGV then return redis.error_reply('HIRELOCK bad number of waiters') end
 if not text then return no_number() end
 for i = 5, last do
   local need = string.find(ARGV[i], '^%d+$') and tonumber(ARGV[i]) or 0
   if need < 1 then return redis.error_reply('HIRELOCK bad number of permits') end
-  if taken + need > tonumber(text) then break end
+  if taken + need > tonumber(text) then
+    lacks = true
+    break
+  end
   taken = taken + need
 end
 
 forget(last + 1)
 if taken > 0 and note(taken) then
-  local _, refusal = deed('DECRBY', KEYS[1], taken)
-  return refusal or {1, taken}
+  local left, refusal = deed('DECRBY', KEYS[1], taken)
+  if refusal or not lacks then return refusal or {1, taken} end
+  return {1, -1, '0', '0', '', left, taken}
 end
 taken = tonumber(redis.call('GET', NOTE) or '0')
 if taken > 0 then return {1, taken} end

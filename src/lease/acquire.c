@@ -262,17 +262,18 @@ static hli_ns acquire_outage_at(const struct hli_turn *turn, const struct hli_ac
     return hli_after_ms(since, name->client->settings.outage_timeout_ms);
 }
 
-/* Whoever is first now may want less: asked for as after a message, for the request under way, if
- * there is one, is about the one who left. */
+/* Those behind may want less: asked for as after a message, for the request under way, if there is
+ * one, is about the one who left. */
 static void acquire_has_left(struct hli_turn *turn, bool was_first)
 {
     struct hli_name *name = turn->name;
 
     if (TAILQ_EMPTY(&name->waiters)) {
         hli_ask_abandon(turn);
-    } else if (was_first && name->kind->is_counted && hli_contest_of(name)) {
+    } else if (name->kind->is_counted && hli_contest_of(name)) {
         name->contest->heard_at = turn->now;
-        hli_ask_go(turn);
+        if (was_first)
+            hli_ask_go(turn);
     }
 }
 

@@ -27,7 +27,8 @@ struct hli_acquire_way {
 struct hli_acquire {
     struct hli_wait wait;
     TAILQ_ENTRY(hli_acquire) link; /* name mutex: in the name's waiters */
-    bool is_waiting;               /* name mutex */
+    bool is_waiting;               /* name mutex, as the next */
+    bool is_asked; /* the request under way, of a kind that counts, asks for it too */
 
     struct hli_name *name;  /* counted, immutable, as all below */
     struct hl_owner *owner; /* counted */

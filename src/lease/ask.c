@@ -127,6 +127,18 @@ void hli_ask_go(struct hli_turn *turn)
         ask_take(turn, tenure, head->lease_ms);
 }
 
+void hli_ask_wait_on(struct hli_turn *turn, const struct hli_answer *answer, hli_ns sent_at)
+{
+    struct hli_acquire *head = ask_begin_tenure(turn);
+    struct hli_tenure *tenure = turn->name->current;
+
+    if (!head)
+        return;
+    tenure->ask.sent_at = sent_at;
+    tenure->is_queued = hli_ask_queues(turn->name);
+    hli_busy_answered(turn, tenure, answer);
+}
+
 void hli_ask_abandon(struct hli_turn *turn)
 {
     struct hli_name *name = turn->name;

@@ -9,6 +9,10 @@
 /* Asks if somebody waits, nobody of this process holds, and no request is under way. Name mutex. */
 void hli_ask_go(struct hli_turn *turn);
 
+/* Some waiters were served by a request, sent then, whose answer says that the next one it asked
+ * for has to wait: there is a tenure that has asked already. Name mutex. */
+void hli_ask_wait_on(struct hli_turn *turn, const struct hli_answer *answer, hli_ns sent_at);
+
 /* Nobody waits any more: what the tenure may have got, or may still get, is released. Name mutex.
  */
 void hli_ask_abandon(struct hli_turn *turn);

@@ -97,8 +97,10 @@ bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply)
         return script_is_pairs(reply);
     case HLI_SCRIPT_LATCH_COUNT:
     case HLI_SCRIPT_PERMIT_ACQUIRE:
-    case HLI_SCRIPT_SEMAPHORE_ACQUIRE:
         return script_is_status(reply, (struct script_shape){.no = 6, .yes = 2});
+    case HLI_SCRIPT_SEMAPHORE_ACQUIRE:
+        return script_is_status(reply, (struct script_shape){.no = 6, .yes = 2}) ||
+               script_is_status(reply, (struct script_shape){.no = 6, .yes = 7});
     case HLI_SCRIPT_PERMIT_RELEASE:
         return script_is_status(reply, (struct script_shape){.no = 2, .yes = 3});
     case HLI_SCRIPT_PERMIT_UPDATE_LEASE:

@@ -9,6 +9,9 @@
 #include "lease/release.h"
 #include "sync/semaphore.h"
 
+/* {1, taken}; a longer answer has what a busy one has, too. */
+enum { SEMAPHORE_TAKEN = 2 };
+
 /* How many waiters one request asks for: what they need together is counted in 32 bits. */
 static unsigned semaphore_count_waiters(const struct hli_name *name)
 {
@@ -29,14 +32,19 @@ static int semaphore_take(const struct hli_tenure *tenure, struct hli_op *op,
                           const struct hli_taking *taking)
 {
     unsigned waiters = semaphore_count_waiters(tenure->name);
-    const struct hli_acquire *acquire = TAILQ_FIRST(&tenure->name->waiters);
+    struct hli_acquire *acquire;
     struct hli_noted noted;
 
     (void)taking;
     hli_noted_begin(&noted, tenure->name, tenure->number);
     hli_noted_number(&noted, waiters);
-    for (; waiters > 0; waiters--, acquire = TAILQ_NEXT(acquire, link))
+    TAILQ_FOREACH (acquire, &tenure->name->waiters, link) {
+        acquire->is_asked = waiters > 0;
+        if (waiters == 0)
+            continue;
         hli_noted_number(&noted, acquire->way.need);
+        waiters--;
+    }
     return hli_noted_format(&noted, op, HLI_SCRIPT_SEMAPHORE_ACQUIRE);
 }
 
@@ -58,9 +66,10 @@ static void semaphore_taken(struct hli_turn *turn, struct hli_tenure *tenure,
 {
     struct hli_name *name = turn->name;
     struct hli_acquire *head;
+    hli_ns sent_at = tenure->ask.sent_at;
     int64_t left = 0;
 
-    hli_reply_integer_at(answer->reply, 1, &left);
+    hli_reply_integer_at(answer->reply, answer->reply->length - 1, &left);
     name->answered_at = turn->now;
     name->asked_at = 0;
     while ((head = TAILQ_FIRST(&name->waiters)) && head->way.need <= left) {
@@ -70,12 +79,16 @@ static void semaphore_taken(struct hli_turn *turn, struct hli_tenure *tenure,
     }
     if (left > 0) {
         hli_release_quietly(turn, tenure);
-    } else {
-        if (!tenure->may_stand) /* no copy of it is on its way */
-            hli_settle(name, tenure->number);
-        hli_tenure_bury(turn, tenure);
+        hli_ask_go(turn);
+        return;
     }
-    hli_ask_go(turn);
+    if (!tenure->may_stand) /* no copy of it is on its way */
+        hli_settle(name, tenure->number);
+    hli_tenure_bury(turn, tenure);
+    if (head && head->is_asked && answer->reply->length > SEMAPHORE_TAKEN)
+        hli_ask_wait_on(turn, answer, sent_at);
+    else
+        hli_ask_go(turn);
 }
 
 const struct hli_kind hli_kind_semaphore = {

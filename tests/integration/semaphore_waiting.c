@@ -95,6 +95,42 @@ Law(semaphore, serves_all_who_fit_by_one_request_after_one_release)
     check_int(available_of(given), 0);
 }
 
+/* The answer that serves the first says of the next that it has to wait. */
+Law(semaphore, asks_once_after_each_release_however_many_wait)
+{
+    begin();
+    for (int i = 0; i < WAITERS; i++)
+        wait_for(i, wanted, 1);
+    wait_subscribed();
+    expect_ok(hl_client_ping(waiter, -1, NULL));
+    uint64_t before = stats_of(waiter).commands;
+    for (int i = 0; i < WAITERS; i++) {
+        expect_ok(hl_semaphore_release(given, 1, NULL));
+        expect_ok(end_call(actor[i], &call[i]));
+        expect_ok(hl_client_ping(waiter, -1, NULL));
+    }
+    check_int(stats_of(waiter).commands - before, 2 * WAITERS);
+}
+
+/* Two fit and the third does not, nor a try: that is over with the same answer. */
+Law(semaphore, ends_a_try_by_the_answer_that_serves_those_before_it)
+{
+    begin();
+    static struct recorder told = RECORDER_INIT;
+    wait_for(0, wanted, 2);
+    wait_for(1, wanted, 2);
+    wait_subscribed();
+    redis_do(server, "SET pool 3"); /* nobody is told */
+    expect_ok(
+        hl_semaphore_acquire_async(wanted, 2, ACQUIRE(.wait_ms = HL_NO_WAIT), record_done, &told));
+    expect_story(&told, "done HL_EBUSY");
+    expect_ok(end_call(actor[0], &call[0]));
+    check(!actor_is_done(actor[1]));
+    expect_ok(hl_semaphore_release(given, 1, NULL));
+    expect_ok(end_call(actor[1], &call[1]));
+    check_int(available_of(given), 0);
+}
+
 Law(semaphore, wakes_waiters_of_several_clients_by_one_release)
 {
     begin();

@@ -103,9 +103,10 @@ static const struct script_answer {
     {'o', "*2\r\n*2\r\n:1\r\n:1\r\n*2\r\n:1\r\n:0\r\n"},                     /* both taken */
     {'p', "*2\r\n*1\r\n:2\r\n*6\r\n:0\r\n:9\r\n:1\r\n:2\r\n$3\r\nu:1\r\n$1\r\n1\r\n"}, /* busy */
     {'q', "*1\r\n*1\r\n:2\r\n"},                                                       /* left */
-    {'t', "*1\r\n*3\r\n:1\r\n$0\r\n\r\n:0\r\n"}, /* released */
-    {'r', "*2\r\n*3\r\n:1\r\n$0\r\n\r\n:0\r\n*1\r\n:0\r\n"}, /* released, and not held */
-    {'m', "*0\r\n"},                                         /* nothing to tell */
+    {'t', "*1\r\n*3\r\n:1\r\n$0\r\n\r\n:0\r\n"},                    /* released */
+    {'r', "*2\r\n*3\r\n:1\r\n$0\r\n\r\n:0\r\n*1\r\n:0\r\n"},        /* released, and not held */
+    {'s', "*7\r\n:1\r\n:-1\r\n:1\r\n:2\r\n$0\r\n\r\n:1\r\n:3\r\n"}, /* yes, and busy */
+    {'m', "*0\r\n"},                                                /* nothing to tell */
 };
 
 /* And those that each script may give. */
@@ -146,7 +147,7 @@ static const struct script_says {
     {HLI_SCRIPT_RW_READ_RENEW, "e f g k m"},
     {HLI_SCRIPT_RW_WRITE_ACQUIRE, "a e l"},
     {HLI_SCRIPT_RW_WRITE_RELEASE, "b h"},
-    {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "e l"},
+    {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "e l s"},
     {HLI_SCRIPT_SEMAPHORE_ADD, "b c"},
     {HLI_SCRIPT_SEMAPHORE_AVAILABLE, "e"},
     {HLI_SCRIPT_SEMAPHORE_DRAIN, "e"},
@@ -192,7 +193,7 @@ Test(script, is_plain_when_something_was_taken_or_given_back_or_is_busy)
     static const struct script_says plain[] = {
         {HLI_SCRIPT_LOCK_ACQUIRE, "e l"},
         {HLI_SCRIPT_LOCK_RELEASE, "h"},
-        {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "e l"},
+        {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "e l s"},
         {HLI_SCRIPT_SEMAPHORE_ADD, "c"},
         {HLI_SCRIPT_SEMAPHORE_UNDO, ""},
         {HLI_SCRIPT_LATCH_COUNT, "e l"},
