@@ -71,9 +71,10 @@ elseif has_queue and not time.err then
       redis.call('HSET', KEYS[1], field, '1')
       redis.call('PEXPIRE', KEYS[1], ARGV[9])
       local words = {'g', field, time[1], time[2], ARGV[9], waiting, KEYS[1]}
-      if ARGV[13] and type(call('INCR', ARGV[13])) == 'number' then
+      local token = ARGV[13] and type(call('INCR', ARGV[13])) == 'number' and call('GET', ARGV[13])
+      if type(token) == 'string' then
         words[1] = 'f'
-        table.insert(words, 7, call('GET', ARGV[13]))
+        table.insert(words, 7, token)
       end
       call(ARGV[6], ARGV[8] .. client, table.concat(words, ' '))
       return {1, field, others}

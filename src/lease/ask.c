@@ -166,13 +166,15 @@ void hli_ask_fail_all(struct hli_turn *turn, int code, const char *text)
     hli_ask_abandon(turn);
 }
 
+/* Those of an earlier answer, which came too late, may be smaller than what others have had since.
+ */
 static void ask_note_tokens(struct hli_tenure *tenure, const struct hli_answer *answer)
 {
     const struct hli_reply *last = hli_reply_text_at(answer->reply, 2);
 
-    if (!last || tenure->asked_tokens == 0)
+    tenure->tokens = last ? tenure->asked_tokens : 0;
+    if (tenure->tokens == 0)
         return;
-    tenure->tokens = tenure->asked_tokens;
     tenure->token = strtoull(last->text, NULL, 10) - tenure->asked_tokens + 1;
 }
 

@@ -22,8 +22,9 @@ bool handle_lingers(void);
 bool handle_is_fair(void);
 bool handle_is_plain(void);
 
-/* hl_lock_new, with this run's options. */
+/* hl_lock_new and hl_fenced_lock_new, with this run's options. */
 int handle_new(hl_client *client, const char *name, hl_lock **ret_lock, hl_error *err);
+int handle_new_fenced(hl_client *client, const char *name, hl_lock **ret_lock, hl_error *err);
 
 /* A release that the server would answer so: a posted one has returned 0 before, and
  * HL_EVENT_RELEASE_FAILED tells it; one that lingers may have sent nothing yet. */
