@@ -44,10 +44,11 @@ static inline struct rw rw_new(hl_client *client)
     return rw_new_with(client, NULL);
 }
 
-/* With a client of its own, whose poll comes when the test is long over: what happens is heard. */
+/* With a client of its own, whose polls and leases end when the test is long over: what happens is
+ * heard. */
 static inline struct rw rw_new_deaf(void)
 {
-    return rw_new(open_client(CLIENT(.poll_ms = 60000)));
+    return rw_new(open_client(CLIENT(.poll_ms = 3600000, .watchdog_timeout_ms = 3600000)));
 }
 
 static inline void rw_down(void)

@@ -148,7 +148,7 @@ static const hl_lock_options prefers = {.size = sizeof(prefers), .flags = HL_LOC
 Law(rw_lock_wait, new_readers_stay_away_from_a_writer_that_is_preferred)
 {
     struct rw a = rw_new_deaf(), c = rw_new_deaf();
-    struct rw b = rw_new_with(open_client(CLIENT(.poll_ms = 60000)), &prefers);
+    struct rw b = rw_new_with(rw_new_deaf().client, &prefers);
     expect_ok(hl_lock_acquire(a.read, NULL));
     struct actor *writer = rw_waits(b.write);
     check(redis_wait_int(server, 1, 5000, "EXISTS " RW_WRITER));
@@ -168,7 +168,7 @@ Law(rw_lock_wait, new_readers_stay_away_from_a_writer_that_is_preferred)
 Law(rw_lock_wait, readers_come_in_when_a_preferred_writer_gives_up)
 {
     struct rw a = rw_new_deaf(), c = rw_new_deaf();
-    struct rw b = rw_new_with(open_client(CLIENT(.poll_ms = 60000)), &prefers);
+    struct rw b = rw_new_with(rw_new_deaf().client, &prefers);
     hl_cancel *cancel = new_cancel();
     struct actor *writer = actor_start();
     expect_ok(hl_lock_acquire(a.read, NULL));
