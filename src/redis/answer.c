@@ -60,7 +60,7 @@ static void answer_sort(struct hli_answer *answer)
         answer->verdict = HLI_FAILED;
         answer->code = HL_EDENIED;
     } else if (strstr(answer->text, "WRONGTYPE") || strstr(answer->text, "unknown command") ||
-               strstr(answer->text, "would overflow")) {
+               strstr(answer->text, "would overflow") || strstr(answer->text, "not an integer")) {
         answer->verdict = HLI_FAILED;
     }
 }

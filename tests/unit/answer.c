@@ -50,6 +50,7 @@ static const struct sorted {
     {"CROSSSLOT Keys in request don't hash to the same slot", HLI_FAILED, HL_ESERVER},
     {"WRONGTYPE Operation against a key holding the wrong kind of value", HLI_FAILED, HL_ESERVER},
     {"ERR increment or decrement would overflow", HLI_FAILED, HL_ESERVER},
+    {"ERR value is not an integer or out of range", HLI_FAILED, HL_ESERVER},
     {"NOPROTO unsupported protocol version", HLI_FAILED, HL_ESERVER},
     {"ERR unknown command 'EVALSHA', with args beginning with: ", HLI_FAILED, HL_ESERVER},
     {"HIRELOCK bad lease time or hold count", HLI_FAILED, HL_EINVAL},
