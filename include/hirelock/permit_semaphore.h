@@ -20,7 +20,7 @@
  * is the thread that acquired, or options->owner; one owner may have any number of permits.
  *
  * The semaphore begins with hl_permit_semaphore_try_set_permits() or _set_permits(), here or in
- * Java; before, there is none to be had. It stays in Redis until somebody deletes it.
+ * Java; before, there is none to be had. It stays in Redis until it is deleted.
  *
  * Ownership: freeing a handle does not release its permits. Handles may be freed before or after
  * the client is closed.
@@ -261,6 +261,17 @@ HL_API HL_MUST_CHECK int hl_permit_semaphore_set_permits(hl_permit_semaphore *se
 HL_API HL_MUST_CHECK int hl_permit_semaphore_add_permits(hl_permit_semaphore *semaphore,
                                                          int64_t more, hl_error *err);
 
+/*
+ * Deletes the semaphore, permits that are out included: they are told as lost with their next
+ * renewal. Who waits goes on waiting, until it is there again.
+ *
+ * Threads: any.
+ * Returns: 0: deleted. HL_ENOTOWNER: it was not there. HL_EUNKNOWN: no answer; HL_EINVAL;
+ * HL_ENOMEM; HL_ECONN, HL_EPROTO, HL_ESERVER (WRONGTYPE: the key is something else), HL_EDENIED;
+ * HL_ECANCELED (closed meanwhile); HL_ECLOSED; HL_EFORKED.
+ */
+HL_API int hl_permit_semaphore_delete(hl_permit_semaphore *semaphore, hl_error *err);
+
 /* The completion of an async acquire: as many permits as were asked for, or NULL when code is
  * negative; valid during the call only, as err is. */
 typedef void (*hl_permit_cb)(int code, const hl_permit *permits, const hl_error *err, void *arg);
@@ -372,6 +383,15 @@ HL_API HL_MUST_CHECK int hl_permit_semaphore_set_permits_async(hl_permit_semapho
 HL_API HL_MUST_CHECK int hl_permit_semaphore_add_permits_async(hl_permit_semaphore *semaphore,
                                                                int64_t more, hl_done_cb done,
                                                                void *arg);
+
+/*
+ * hl_permit_semaphore_delete without blocking.
+ *
+ * Threads: any.
+ * Returns: as hl_permit_semaphore_try_set_permits_async, with a code of hl_permit_semaphore_delete.
+ */
+HL_API HL_MUST_CHECK int hl_permit_semaphore_delete_async(hl_permit_semaphore *semaphore,
+                                                          hl_done_cb done, void *arg);
 
 #ifdef __cplusplus
 }

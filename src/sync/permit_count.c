@@ -57,6 +57,19 @@ static int set_read(struct hli_query *query, const struct hli_reply *reply)
     return status == 1 ? HL_OK : HL_EBUSY;
 }
 
+/* Not there may be the deed of a copy whose answer never came. */
+static int delete_read(struct hli_query *query, const struct hli_reply *reply)
+{
+    int code = set_read(query, reply);
+
+    if (code == HL_EBUSY)
+        return query->call.may_have_run ? HL_OK : HL_ENOTOWNER;
+    return code;
+}
+
+static const struct hli_query_kind set_delete = {
+    .verb = "delete", .is_deed = true, .is_repeatable = true, .read = delete_read};
+
 /* A copy of the first would find what the one before it set. */
 static const struct hli_query_kind set_if_new = {
     .verb = "try to set permits", .is_deed = true, .read = set_read};
@@ -104,11 +117,13 @@ static struct hli_query *set_query(const hl_permit_semaphore *semaphore,
     char number[HLI_NUMBER_SIZE];
     const struct hli_bytes args[] = {hli_command_number(number, count),
                                      hli_bytes_of(kind == &set_if_new ? "1" : "0")};
-    bool is_add = kind == &set_more;
+    struct hli_query *query = hli_query_new(kind, semaphore->name, sizeof(struct hli_query));
 
-    return hli_permit_query(hli_query_new(kind, semaphore->name, sizeof(struct hli_query)),
-                            is_add ? HLI_SCRIPT_PERMIT_ADD : HLI_SCRIPT_PERMIT_SET, args,
-                            is_add ? 1 : 2);
+    if (kind == &set_delete)
+        return hli_permit_query(query, HLI_SCRIPT_PERMIT_DELETE, NULL, 0);
+    if (kind == &set_more)
+        return hli_permit_query(query, HLI_SCRIPT_PERMIT_ADD, args, 1);
+    return hli_permit_query(query, HLI_SCRIPT_PERMIT_SET, args, 2);
 }
 
 static int set_enter(const hl_permit_semaphore *semaphore, const struct hli_query_kind *kind,
@@ -207,4 +222,14 @@ int hl_permit_semaphore_add_permits_async(hl_permit_semaphore *semaphore, int64_
                                           hl_done_cb done, void *arg)
 {
     return set_post(semaphore, &set_more, more, &(struct hli_told){.done = done, .arg = arg});
+}
+
+int hl_permit_semaphore_delete(hl_permit_semaphore *semaphore, hl_error *err)
+{
+    return set_block(semaphore, &set_delete, 0, err);
+}
+
+int hl_permit_semaphore_delete_async(hl_permit_semaphore *semaphore, hl_done_cb done, void *arg)
+{
+    return set_post(semaphore, &set_delete, 0, &(struct hli_told){.done = done, .arg = arg});
 }

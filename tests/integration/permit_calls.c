@@ -95,6 +95,10 @@ Law(permit_calls, have_async_twins)
     expect_outcome(answer.code, HL_ENOTOWNER);
     check_int(answer.count, 0);
     check(answer.text[0] != '\0');
+    expect_ok(hl_permit_semaphore_delete_async(gate, record_done, &told));
+    check(recorder_wait(&told, 8));
+    expect_outcome(recorder_entry(&told, 7).code, HL_OK);
+    check_int(redis_int(server, "DBSIZE"), 0);
 }
 
 Law(permit_calls, refuse_what_makes_no_sense)

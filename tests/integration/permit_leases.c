@@ -210,6 +210,22 @@ Law(permit_lease, in_danger_and_lost_is_told_with_the_permits_id)
     expect_outcome(give_back(gate, permit), HL_ELOST);
 }
 
+Law(permit_lease, ends_with_its_semaphore)
+{
+    hl_client *client = open_client(
+        CLIENT(.watchdog_timeout_ms = SHORT_MS, .on_event = record_event, .arg = &told));
+    hl_permit_semaphore *gate = set_gate(client, 2);
+    hl_permit permit = take_one(gate);
+    expect_ok(hl_permit_semaphore_delete(gate, NULL));
+    check_int(redis_int(server, "DBSIZE"), 0);
+    expect_story(&told, "LOST gone");
+    check(!is_held(gate, permit));
+    expect_outcome(hl_permit_semaphore_delete(gate, NULL), HL_ENOTOWNER);
+    redis_do(server, "SADD gate stranger");
+    expect_outcome(hl_permit_semaphore_delete(gate, NULL), HL_ESERVER);
+    check_int(redis_int(server, "SCARD gate"), 1);
+}
+
 Law(permit_lease, ends_with_its_thread)
 {
     hl_client *client = open_client(

@@ -134,6 +134,7 @@ static const struct script_says {
     {HLI_SCRIPT_MULTI_RELEASE, "q r t"},
     {HLI_SCRIPT_PERMIT_ACQUIRE, "e l"},
     {HLI_SCRIPT_PERMIT_ADD, "b c"},
+    {HLI_SCRIPT_PERMIT_DELETE, "b c"},
     {HLI_SCRIPT_PERMIT_INSPECT, "h"},
     {HLI_SCRIPT_PERMIT_LEASE_LEFT, "a b e"},
     {HLI_SCRIPT_PERMIT_RELEASE, "d h"},

@@ -1,0 +1,13 @@
+-- SPDX-FileCopyrightText: hirelock contributors
+-- SPDX-License-Identifier: MIT
+-- Delete the semaphore, and forget the permits that are out.
+--
+-- KEYS name
+-- reply {1}     deleted
+--       {0}     it was not there
+--
+-- Keeps: what is no semaphore stays. Works at maxmemory. Nobody is told: there is nothing to be had.
+local key, ids = KEYS[1], ids_of(KEYS[1])
+redis.call('GET', key)
+redis.call('ZCARD', ids)
+return {redis.call('DEL', key, ids) > 0 and 1 or 0}
