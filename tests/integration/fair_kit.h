@@ -19,7 +19,16 @@
 #define FAIR_SIGNS "hirelock_fair:{stock}"
 #define FAIR_CHANNEL "redisson_lock__channel:{stock}:"
 
-#define FairLaw(suite, name) Test(suite, name, .init = fair_up, .fini = fair_down)
+/* What is checked after the test's end fails no test, so it is checked at the end of its body. */
+#define FairLaw(suite, name) FairLawWith(suite, name, fair_up, fair_check_gone)
+#define FairLawWith(suite, name, up, checked)                                                      \
+    static void law_##suite##_##name(void);                                                        \
+    Test(suite, name, .init = up, .fini = server_down)                                             \
+    {                                                                                              \
+        law_##suite##_##name();                                                                    \
+        checked();                                                                                 \
+    }                                                                                              \
+    static void law_##suite##_##name(void)
 
 /* new_lock() makes a fair one from now on. */
 static inline void fair_up(void)
@@ -41,12 +50,6 @@ static inline void fair_check_gone(void)
             deadline_nap();
         }
     }
-}
-
-static inline void fair_down(void)
-{
-    fair_check_gone();
-    server_down();
 }
 
 /* Soon so many wait for "stock", in both of Redisson's keys. */

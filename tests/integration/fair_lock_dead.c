@@ -230,8 +230,8 @@ static void appending_up(void)
     server = redis_server_start(&(struct redis_options){.appendonly = true});
 }
 
-Test(fair_living, waiters_are_served_by_a_server_that_was_restarted, .init = appending_up,
-     .fini = fair_down)
+FairLawWith(fair_living, waiters_are_served_by_a_server_that_was_restarted, appending_up,
+            fair_check_gone)
 {
     struct actor *actor[ROW];
     row_begin(actor);

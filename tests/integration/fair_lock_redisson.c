@@ -1,0 +1,240 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* The fair lock in one queue with Redisson's. */
+
+#include "fair_java.h"
+
+static const char java[] = JAVA_UUID "71", duke[] = JAVA_UUID "72";
+
+/* What Redisson's clients leave of our own key when the last of theirs goes ends by itself. */
+static void check_gone_but_for_signs(void)
+{
+    check(redis_int(server, "PTTL " FAIR_SIGNS) != -1);
+    redis_do(server, "DEL " FAIR_SIGNS);
+    fair_check_gone();
+}
+
+#define JavaLaw(suite, name) FairLawWith(suite, name, fair_up, check_gone_but_for_signs)
+
+static hl_client *waiter;
+static hl_lock *held, *lock;
+
+static void begin(int64_t poll_ms)
+{
+    waiter = open_client(CLIENT(.poll_ms = poll_ms));
+    held = new_lock(open_client(NULL), "stock");
+    lock = new_lock(waiter, "stock");
+    expect_ok(hl_lock_acquire(held, NULL));
+}
+
+static struct actor *wait_as(int place)
+{
+    struct actor *actor = actor_start();
+    actor_begin_acquire(actor, lock, ACQUIRE(.wait_ms = -1));
+    expect_queued(place);
+    expect_listens(queued(place - 1));
+    return actor;
+}
+
+/* Queued, subscribed, and asked once more. */
+static redisContext *java_waits_as(const char *owner, int place)
+{
+    check(java_asks(owner) >= 0);
+    redisContext *ear = java_listens(owner);
+    check(java_asks(owner) > 0);
+    expect_queued(place);
+    return ear;
+}
+
+JavaLaw(fair_java, waiters_and_ours_have_their_turns_in_one_order)
+{
+    begin(10000);
+    redisContext *first = java_waits_as(java, 1);
+    struct actor *second = wait_as(2);
+    redisContext *third = java_waits_as(duke, 3);
+    struct actor *fourth = wait_as(4);
+    expect_ok(hl_lock_release(held, NULL));
+    java_is_told(first);
+    check_int(java_asks(java), JAVA_HAS_IT);
+    check_int(java_asks(java), JAVA_HAS_IT); /* nested */
+    check_int(java_unlocks(java), 0);
+    check(!actor_is_done(second));
+    check_int(java_unlocks(java), 1);
+    expect_ok(actor_end(second));
+    check_int(java_tries(java), 1); /* busy */
+    expect_ok(actor_release(second, lock, NULL));
+    java_is_told(third);
+    check_int(java_tries(java), 1); /* it is another one's turn */
+    check_int(java_asks(duke), JAVA_HAS_IT);
+    check(!actor_is_done(fourth));
+    check_int(java_unlocks(duke), 1);
+    expect_ok(actor_end(fourth));
+    expect_ok(actor_release(fourth, lock, NULL));
+    redisFree(first);
+    redisFree(third);
+}
+
+JavaLaw(fair_java, holder_keeps_us_out_and_its_release_lets_the_head_in)
+{
+    begin(10000);
+    expect_ok(hl_lock_release(held, NULL));
+    check_int(java_asks(java), JAVA_HAS_IT);
+    check_int(redis_int(server, "DBSIZE"), 1);
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.ret_busy = &info), NULL), HL_EBUSY);
+    check_str(info.owner, java);
+    struct actor *first = wait_as(1), *second = wait_as(2);
+    check_int(java_unlocks(java), 1);
+    expect_ok(actor_end(first));
+    check(!actor_is_done(second));
+    expect_ok(actor_release(first, lock, NULL));
+    expect_ok(actor_end(second));
+    expect_ok(actor_release(second, lock, NULL));
+}
+
+JavaLaw(fair_java, waiter_that_vanished_is_passed_over)
+{
+    begin(200);
+    redisContext *first = java_waits_as(java, 1);
+    redisContext *second = java_waits_as(duke, 2);
+    struct actor *third = wait_as(3);
+    redisFree(first);
+    redisFree(second);
+    expect_ok(hl_lock_release(held, NULL));
+    expect_ok(actor_end(third));
+    expect_queued(0);
+    expect_ok(actor_release(third, lock, NULL));
+}
+
+JavaLaw(fair_java, waiter_that_gives_up_leaves_us_our_place)
+{
+    begin(10000);
+    redisContext *first = java_waits_as(java, 1);
+    struct actor *second = wait_as(2);
+    redisContext *third = java_waits_as(duke, 3);
+    check_int(java_gives_up(java), 1);
+    redisFree(first);
+    check(java_asks(duke) > 0); /* drops nobody */
+    expect_queued(2);
+    expect_ok(hl_lock_release(held, NULL));
+    expect_ok(actor_end(second));
+    check_int(java_tries(java), 1);
+    expect_ok(actor_release(second, lock, NULL));
+    java_is_told(third);
+    check_int(java_asks(duke), JAVA_HAS_IT);
+    check_int(java_unlocks(duke), 1);
+    redisFree(third);
+}
+
+/* Redisson takes a wait of its own from all who stand behind, and then looks for the stale. */
+JavaLaw(fair_java, turn_costs_those_of_ours_behind_it_nothing)
+{
+    begin(10000);
+    redisContext *first = java_waits_as(java, 1);
+    struct actor *second = wait_as(2), *third = wait_as(3);
+    expect_ok(hl_lock_release(held, NULL));
+    java_is_told(first);
+    check_int(java_asks(java), JAVA_HAS_IT);
+    check_int(java_unlocks(java), 1);
+    expect_ok(actor_end(second));
+    expect_queued(1);
+    redisContext *again = java_waits_as(duke, 2);
+    check_int(java_tries(java), 1);
+    expect_queued(2);
+    expect_ok(actor_release(second, lock, NULL));
+    expect_ok(actor_end(third));
+    expect_ok(actor_release(third, lock, NULL));
+    java_is_told(again);
+    check_int(java_asks(duke), JAVA_HAS_IT);
+    check_int(java_unlocks(duke), 1);
+    redisFree(first);
+    redisFree(again);
+}
+
+/* By its own rule, and with nobody of ours to help. */
+JavaLaw(fair_java, waiter_passes_over_a_dead_head_of_ours_soon)
+{
+    struct fair_waiter dead[2];
+    fair_waiter_start(&dead[0], 100);
+    fair_waiter_start(&dead[1], 100);
+    begin(10000);
+    fair_waiter_queue(&dead[0], 1);
+    fair_waiter_queue(&dead[1], 2);
+    redisContext *ear = java_waits_as(java, 3);
+    fair_waiter_kill(&dead[0]);
+    fair_waiter_kill(&dead[1]);
+    expect_ok(hl_lock_release(held, NULL));
+    struct deadline deadline = deadline_in(10000);
+    while (java_asks(java) != JAVA_HAS_IT) {
+        check_msg(!deadline_is_over(deadline), "it waits behind %s", queued(0));
+        deadline_nap();
+    }
+    check_int(java_unlocks(java), 1);
+    redisFree(ear);
+}
+
+JavaLaw(fair_java, newcomers_never_drop_a_living_head_of_ours)
+{
+    begin(100);
+    struct actor *first = wait_as(1);
+    char head[64];
+    snprintf(head, sizeof head, "%s", queued(0));
+    int64_t calls = redis_evalsha_calls(server);
+    while (redis_evalsha_calls(server) < calls + 30) { /* three seconds, its end is one away */
+        check_int(java_tries(duke), 1);
+        check_str(queued(0), head);
+        deadline_nap();
+    }
+    expect_ok(hl_lock_release(held, NULL));
+    expect_ok(actor_end(first));
+    expect_ok(actor_release(first, lock, NULL));
+}
+
+/* Redisson's own clients would drop it, as its end has come. */
+JavaLaw(fair_java, head_that_lives_is_kept_by_those_of_ours_behind_it)
+{
+    begin(100);
+    redisContext *ear = java_waits_as(java, 1);
+    redis_do(server, "ZADD " FAIR_ENDS " %lld %s", (long long)java_clock_ms() + slow_ms(700), java);
+    struct actor *second = wait_as(2);
+    int64_t calls = redis_evalsha_calls(server);
+    while (redis_evalsha_calls(server) < calls + 30) {
+        check_int(java_tries(duke), 1);
+        check_str(queued(0), java);
+        deadline_nap();
+    }
+    expect_ok(hl_lock_release(held, NULL));
+    java_is_told(ear);
+    check_int(java_asks(java), JAVA_HAS_IT);
+    check_int(java_unlocks(java), 1);
+    expect_ok(actor_end(second));
+    expect_ok(actor_release(second, lock, NULL));
+    redisFree(ear);
+}
+
+JavaLaw(fair_java, waiter_that_asks_before_it_listens_is_spared)
+{
+    begin(10000);
+    check(java_asks(java) >= 0);
+    struct actor *second = wait_as(2);
+    expect_ok(hl_lock_release(held, NULL)); /* it cannot hear this */
+    redisContext *ear = java_listens(java);
+    check_int(java_asks(java), JAVA_HAS_IT);
+    check_int(java_unlocks(java), 1);
+    expect_ok(actor_end(second));
+    expect_ok(actor_release(second, lock, NULL));
+    redisFree(ear);
+}
+
+JavaLaw(fair_java, force_unlock_of_ours_tells_its_waiter)
+{
+    begin(10000);
+    redisContext *ear = java_waits_as(java, 1);
+    expect_ok(hl_lock_force_release(lock, NULL));
+    java_is_told(ear);
+    check_int(java_asks(java), JAVA_HAS_IT);
+    check_int(java_unlocks(java), 1);
+    expect_outcome(hl_lock_release(held, NULL), HL_ELOST);
+    redisFree(ear);
+}
