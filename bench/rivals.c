@@ -24,7 +24,11 @@ static void *rival_begin(void *arg, int process)
     rival->rivals = arg;
     rival->process = process;
     rival->client = scenario_client(rival->rivals->bench, NULL);
-    rival->lock = scenario_lock(rival->client, "bench:shared:%d", 0);
+    if (rival->rivals->is_fair)
+        must(hl_fair_lock_new(rival->client, "bench:fair", NULL, &rival->lock, NULL) == 0,
+             "no fair lock");
+    else
+        rival->lock = scenario_lock(rival->client, "bench:shared:%d", 0);
     for (int i = 0; i < rival->rivals->threads; i++)
         rival->hold[i] = hold_of(&rival->rivals->hold, process * CREW_MOST + i);
     if (rival->rivals->threads > 1)

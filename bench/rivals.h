@@ -14,6 +14,7 @@ struct rivals {
     struct diary *diary; /* shared */
     struct hold hold;
     int threads;
+    bool is_fair; /* they want a fair lock */
 };
 
 extern const struct crowd_job rivals_job; /* its arg is a struct rivals */
