@@ -31,7 +31,7 @@ static void begin_at(const char *url, int64_t poll_ms)
 
 static void begin(void)
 {
-    begin_at(redis_server_url(server), slow_ms(30000));
+    begin_at(redis_server_url(server), slow_ms(90000));
 }
 
 /* One more waits, and has subscribed. */
@@ -64,7 +64,7 @@ Law(latch, opens_when_it_has_been_counted_down)
 Law(latch, wakes_all_its_waiters_in_all_clients_by_the_last_count)
 {
     begin();
-    hl_client *other = open_client(CLIENT(.poll_ms = slow_ms(30000)));
+    hl_client *other = open_client(CLIENT(.poll_ms = slow_ms(90000)));
     hl_latch *also = new_latch(other, "gate");
     struct actor *elsewhere = actor_start();
     struct wait_call there = {.permits = 0};

@@ -296,6 +296,40 @@ Law(semaphore, costs_one_command_for_each_call)
     check_int(stats_of(client).commands - before, 40);
 }
 
+/* The list of docs/semaphore.md, and of docs/latch.md. */
+Law(semaphore, and_the_latch_work_with_no_more_rights_than_their_pages_name)
+{
+    int64_t count;
+    redis_do(server, "ACL SETUSER counter on >secret resetkeys ~app:* ~hirelock_note:{app:* "
+                     "resetchannels &redisson_sc:{app:* "
+                     "&redisson_countdownlatch__channel__{app:* -@all +evalsha +script|load +get "
+                     "+set +del +exists +incrby +decrby +decr +publish +subscribe +unsubscribe");
+    client = open_client(CLIENT(.username = "counter", .password = "secret"));
+    semaphore = new_semaphore(client, "app:pool");
+    hl_latch *latch = new_latch(client, "app:gate");
+    expect_ok(hl_semaphore_try_set_permits(semaphore, 1, slow_ms(60000), NULL));
+    expect_ok(hl_semaphore_acquire(semaphore, 1, NULL));
+    expect_outcome(hl_semaphore_acquire_for(semaphore, 1, 50, NULL), HL_ETIMEDOUT);
+    expect_ok(hl_semaphore_release(semaphore, 2, NULL));
+    expect_ok(hl_semaphore_release_if_exists(semaphore, 2, NULL));
+    expect_ok(hl_semaphore_add_permits(semaphore, -1, NULL));
+    expect_ok(hl_semaphore_available(semaphore, &count, NULL));
+    expect_ok(hl_semaphore_drain(semaphore, &count, NULL));
+    check_int(count, 3);
+    expect_ok(hl_latch_set_count(latch, 2, NULL));
+    expect_ok(hl_latch_count(latch, &count, NULL));
+    expect_outcome(hl_latch_await_for(latch, 50, NULL), HL_ETIMEDOUT);
+    expect_ok(hl_latch_count_down(latch, NULL));
+    expect_ok(hl_latch_count_down_and_await(latch, NULL, NULL));
+    expect_ok(hl_latch_set_count(latch, 2, NULL));
+    expect_ok(hl_latch_delete(latch, NULL));
+    check_int(redis_subscribers(server, SEMAPHORE_CHANNEL("app:pool")), 1);
+    check_int(redis_subscribers(server, LATCH_CHANNEL("app:gate")), 1);
+    redis_do(server, "ACL SETUSER counter -set");
+    expect_outcome(hl_semaphore_release(semaphore, 1, NULL), HL_EDENIED);
+    expect_outcome(hl_latch_set_count(latch, 1, NULL), HL_EDENIED);
+}
+
 static struct recorder told = RECORDER_INIT;
 
 Law(semaphore, has_an_async_twin_of_every_call)
