@@ -96,7 +96,7 @@ int hl_rw_lock_new(hl_client *client, const char *name, const hl_lock_options *o
     if (rc == 0)
         rc = hli_lock_new(client, &(struct hli_lock_said){&rw_write_type, name, options}, &write,
                           err);
-    if (rc < 0) {
+    if (!write) {
         hl_lock_free(read);
         return rc;
     }
