@@ -84,6 +84,7 @@ static bool rw_prefers_writers(const hl_lock_options *passed)
            (options.flags & HL_LOCK_PREFER_WRITERS) != 0;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): one call makes both, or neither */
 int hl_rw_lock_new(hl_client *client, const char *name, const hl_lock_options *options,
                    hl_lock **ret_read, hl_lock **ret_write, hl_error *err)
 {
