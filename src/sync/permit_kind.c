@@ -49,7 +49,7 @@ void hli_permit_show(const struct hli_permit_id *id, hl_permit *ret_permit)
         ret_permit->id[2 * i] = digits[id->bytes[i] >> 4];
         ret_permit->id[2 * i + 1] = digits[id->bytes[i] & 15];
     }
-    ret_permit->id[2 * HLI_PERMIT_SIZE] = '\0';
+    ret_permit->id[sizeof(ret_permit->id) - 1] = '\0';
 }
 
 bool hli_permit_read(const hl_permit *permit, struct hli_permit_id *ret_id)
@@ -186,6 +186,7 @@ const struct hli_kind hli_kind_permit = {
     .has_no_owner = true,
     .is_forgotten = true,
     .channel = "redisson_sc:",
+    .lacks = "too few permits",
     .field_suffix = "",
     .renew = HLI_SCRIPT_PERMIT_RENEW,
     .take = permit_take,

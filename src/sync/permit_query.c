@@ -231,7 +231,7 @@ static int update_make(const hl_permit_semaphore *semaphore, const struct hli_pe
 int hl_permit_semaphore_update_lease(hl_permit_semaphore *semaphore, const hl_permit *permit,
                                      int64_t lease_ms, hl_error *err)
 {
-    struct hli_query *query;
+    struct hli_query *query = NULL;
     struct hli_permit_id id;
     int rc = hli_permits_enter_with(semaphore, permit, &id, err);
 
@@ -258,7 +258,7 @@ static int update_post(struct hli_query *query, hl_done_cb done, void *arg)
 int hl_permit_semaphore_update_lease_async(hl_permit_semaphore *semaphore, const hl_permit *permit,
                                            int64_t lease_ms, hl_done_cb done, void *arg)
 {
-    struct hli_query *query;
+    struct hli_query *query = NULL;
     struct hli_permit_id id;
     int rc = done ? hli_permits_enter_with(semaphore, permit, &id, NULL) : HL_EINVAL;
 

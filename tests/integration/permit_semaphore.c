@@ -236,11 +236,13 @@ Law(permit_semaphore, answers_a_wait_that_is_over_and_one_that_is_cancelled)
     hl_cancel *cancel = new_cancel();
     hl_permit permit = take_one(gate), none = {"untouched"};
     hl_lock_info busy = HL_LOCK_INFO_INIT;
+    hl_error err = HL_ERROR_INIT;
     struct taking taking;
     expect_outcome(hl_permit_semaphore_acquire_with(gate, ACQUIRE(.wait_ms = 50, .ret_busy = &busy),
-                                                    &none, NULL),
+                                                    &none, &err),
                    HL_ETIMEDOUT);
     check(busy.locked && busy.hold_count == 0 && busy.lease_left_ms > 20000);
+    check_str(err.text, "acquire 'gate': the wait time is over; too few permits");
     check_str(none.id, "untouched");
     taking_begin(&taking, gate, 1, ACQUIRE(.wait_ms = -1, .cancel = cancel));
     expect_waiters(client, 1);
