@@ -104,6 +104,18 @@ Law(multi_lock, excludes_and_is_excluded_by_each_member_alone)
     }
 }
 
+Law(multi_lock, writes_nothing_when_it_does_not_wait_and_one_is_busy)
+{
+    hl_lock *lock = new_multi(open_client(NULL), "a b c");
+    stranger_takes("b", 60000);
+    expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EBUSY); /* the server learns the script */
+    int64_t calls = redis_evalsha_calls(server), written = redis_calls(server, "hset");
+    expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EBUSY);
+    check_int(redis_evalsha_calls(server) - calls, 1);
+    check_int(redis_calls(server, "hset"), written);
+    check_int(redis_int(server, "DBSIZE"), 1);
+}
+
 Law(multi_lock, excludes_others_that_share_a_member_with_it)
 {
     hl_lock *one = new_multi(open_client(NULL), "a b"),
