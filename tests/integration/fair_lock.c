@@ -405,6 +405,48 @@ FairLaw(fair_queue, has_one_subscription_for_each_waiter_and_none_for_a_holder)
     }
 }
 
+/* As the pages on locks and on fair locks have it. */
+static void least_up(void)
+{
+    setenv("HL_TEST_HANDLE", "fair", 1);
+    server = redis_server_start(&(struct redis_options){
+        .config = "user locker on >pw resetkeys ~lock:* ~redisson_lock_queue:{lock:* "
+                  "~redisson_lock_timeout:{lock:* ~hirelock_fair:{lock:* "
+                  "resetchannels &redisson_lock__channel:{lock:* &hirelock:* "
+                  "-@all +evalsha +script|load +hget +hset +hincrby +hgetall +del +pttl +pexpire "
+                  "+time +zadd +zrem +publish +subscribe +unsubscribe +pubsub|numsub "
+                  "+exists +lindex +lrange +lrem +rpush +zscore +zrangebyscore +zrevrangebyscore "
+                  "+hmget +hdel "
+                  "+ping +info +role +select +client|setname +client|id +client|kill +pexpireat"});
+}
+
+/* Dead heads and all. */
+FairLawWith(fair_lock, needs_to_be_allowed_no_more_than_its_page_says, least_up, fair_check_gone)
+{
+    const hl_client_options *options =
+        CLIENT(.username = "locker", .password = "pw", .poll_ms = 200, .watchdog_timeout_ms = 900);
+    hl_client *one = open_client(options), *two = open_client(options);
+    hl_lock *mine = new_lock(one, "lock:n"), *others = new_lock(two, "lock:n");
+    static const char queue[] = "redisson_lock_queue:{lock:n}";
+    struct actor *first = actor_start(), *second = actor_start(), *third = actor_start();
+    expect_ok(hl_lock_acquire(mine, NULL));
+    redis_do(server, "ZADD redisson_lock_timeout:{lock:n} 9e12 dead:1");
+    redis_do(server, "RPUSH %s dead:1", queue);
+    actor_begin_acquire(first, others, ACQUIRE(.wait_ms = -1));
+    check(redis_wait_int(server, 2, 5000, "LLEN %s", queue));
+    actor_begin_acquire(second, others, ACQUIRE(.wait_ms = 300));
+    actor_begin_acquire(third, mine, ACQUIRE(.wait_ms = -1));
+    expect_outcome(actor_end(second), HL_ETIMEDOUT);
+    check(redis_wait_int(server, 2, 10000, "LLEN %s", queue)); /* without the dead one */
+    expect_ok(hl_lock_release(mine, NULL));
+    expect_ok(actor_end(first));
+    expect_ok(hl_lock_force_release(mine, NULL));
+    expect_outcome(actor_release(first, others, NULL), HL_ELOST);
+    expect_ok(actor_end(third));
+    expect_ok(actor_release(third, mine, NULL));
+    check_str(redis_str(server, "ACL LOG"), "");
+}
+
 struct worker {
     hl_lock *lock;
     int *stock, rounds;
