@@ -203,7 +203,8 @@ void law_interrupted_waits(const struct lock_kind *kind)
     actor_begin_acquire(waiter, lock, ACQUIRE(.wait_ms = HL_WAIT_FOREVER, .cancel = cancel));
     expect_waiters(client, 1);
     redisson_interrupt("waiter");
-    expect_thrown(waits, "java.lang.InterruptedException");
+    /* Of a request that is under way Redisson says so by an exception of its own around it. */
+    check(strstr(redisson_end_thrown(waits), "java.lang.InterruptedException"));
     check(!actor_is_done(waiter));
     hl_cancel_fire(cancel);
     expect_outcome(actor_end(waiter), HL_ECANCELED);

@@ -1,0 +1,128 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* hl_multi_lock and RMultiLock, whose members are ordinary locks of both sides. */
+#include "redisson.h"
+#include "stock.h"
+
+#include "support/actor.h"
+#include "support/fatal.h"
+#include "support/redis_link.h"
+
+enum { RUN_MS = 4000, MEMBERS = 3 };
+
+static const char *const members[MEMBERS] = {"a", "b", "c"};
+
+static hl_lock *new_multi(hl_client *client)
+{
+    hl_lock *lock[MEMBERS], *multi = NULL;
+    for (int i = 0; i < MEMBERS; i++)
+        lock[i] = new_lock(client, members[i]);
+    expect_ok(hl_multi_lock_new(lock, MEMBERS, NULL, &multi, NULL));
+    return keep_lock(multi);
+}
+
+static void expect_all(const char *outcome, const char *who)
+{
+    for (int i = 0; i < MEMBERS; i++)
+        expect_redisson(who, outcome, "lock.isLocked %s", members[i]);
+}
+
+Law(multi_lock, of_c_keeps_java_from_all_members_and_from_each)
+{
+    hl_lock *multi = new_multi(open_client(NULL));
+    expect_ok(hl_lock_acquire(multi, NULL));
+    expect_all("true", "t1");
+    expect_redisson("t1", "false", "multi.tryLock a,b,c");
+    for (int i = 0; i < MEMBERS; i++)
+        expect_redisson("t1", "false", "lock.tryLock %s", members[i]);
+    int waits = redisson_begin("t1", "multi.tryLock c,b,a 30000 -1");
+    expect_listening("redisson_lock__channel:{c}", 1);
+    expect_ok(hl_lock_release(multi, NULL));
+    check_str(redisson_end(waits), "true");
+    expect_outcome(hl_lock_try_acquire(multi, NULL), HL_EBUSY);
+    redisson_do("t1", "multi.unlock a,b,c");
+    expect_ok(hl_lock_try_acquire(multi, NULL));
+}
+
+Law(multi_lock, of_c_waits_for_the_one_member_that_java_holds)
+{
+    hl_client *client = open_client_that_hardly_polls();
+    hl_lock *multi = new_multi(client);
+    struct actor *waiter = actor_start();
+    redisson_do("t1", "lock.lock b");
+    expect_outcome(hl_lock_try_acquire(multi, NULL), HL_EBUSY);
+    expect_redisson("t1", "false", "lock.isLocked a");
+    expect_redisson("t1", "false", "lock.isLocked c");
+    actor_begin_acquire(waiter, multi, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
+    expect_listening("redisson_lock__channel:{b}", 1);
+    int64_t before_ms = monotonic_ms();
+    redisson_do("t1", "lock.unlock b");
+    expect_ok(actor_end(waiter));
+    expect_woken(monotonic_ms(), before_ms);
+    expect_all("true", "t1");
+    expect_ok(actor_release(waiter, multi, NULL));
+    expect_all("false", "t1");
+}
+
+Law(multi_lock, of_javas_waits_for_the_one_member_that_c_holds)
+{
+    hl_lock *lock = new_lock(open_client(NULL), "b");
+    hl_lock *multi = new_multi(open_client(NULL));
+    expect_ok(hl_lock_acquire(lock, NULL));
+    int waits = redisson_begin("t1", "multi.lock a,b,c");
+    expect_listening("redisson_lock__channel:{b}", 1);
+    expect_ok(hl_lock_release(lock, NULL));
+    redisson_end(waits);
+    expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EBUSY);
+    expect_outcome(hl_lock_try_acquire(multi, NULL), HL_EBUSY);
+    redisson_do("t1", "multi.unlock a,b,c");
+    expect_ok(hl_lock_try_acquire(multi, NULL));
+}
+
+struct server_of_stock {
+    hl_lock *multi;
+    int64_t until_ms;
+    struct stock_tally tally;
+};
+
+static void serve(void *arg)
+{
+    struct server_of_stock *me = arg;
+    redisContext *link = redis_link_connect(redis_server_socket(server));
+    must(link);
+    while (now_ms() < me->until_ms) {
+        expect_ok(hl_lock_acquire(me->multi, NULL));
+        stock_count(link, &me->tally);
+        expect_ok(hl_lock_release(me->multi, NULL));
+    }
+    redisFree(link);
+}
+
+static struct stock_tally serve_beside_java(const char *javas_members)
+{
+    struct server_of_stock me = {new_multi(open_client(NULL)), now_ms() + RUN_MS, {0}};
+    struct stock_tally java = {0};
+    struct actor *actor = actor_start();
+    stock_fill();
+    int waits = stock_begin_java("t1", "multi", javas_members, RUN_MS);
+    actor_begin(actor, serve, &me);
+    stock_end_java(waits, &java);
+    actor_await(actor);
+    tell_figure("Java's order is %s: C %jd turns; Java %jd turns, longest wait %jd ms",
+                javas_members, me.tally.turns, java.turns, java.longest_wait_ms);
+    check_int(stock_number(), me.tally.turns + java.turns);
+    check(me.tally.turns > 0);
+    return java;
+}
+
+Law(multi_locks, of_both_sides_in_one_order_take_turns)
+{
+    check(serve_beside_java("a,b,c").turns > 20);
+}
+
+/* Each waits for what the other holds, until Java gives up for a while, after 1.5 s a member. */
+Law(multi_locks, of_both_sides_in_opposite_orders_do_not_stand_still)
+{
+    check(serve_beside_java("c,b,a").turns > 0);
+}
