@@ -25,11 +25,13 @@ final class Worker extends Thread {
         tasks.add(new Task(id, body));
     }
 
-    /** Does it wait for a message? Redisson's waiters do so in semaphores of Java's own. */
+    /** Does it wait for a message, or for its next look? Redisson has semaphores of Java's for it. */
     boolean isAsleep() {
         return Arrays.stream(getStackTrace())
-                .map(StackTraceElement::getClassName)
-                .anyMatch(name -> name.equals(Semaphore.class.getName()));
+                .anyMatch(
+                        frame ->
+                                frame.getClassName().equals(Semaphore.class.getName())
+                                        || frame.getMethodName().equals("sleep"));
     }
 
     @Override
