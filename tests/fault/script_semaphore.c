@@ -77,8 +77,11 @@ SemaphoreTest(the_longest_prefix_of_needs_is_served_by_one_command)
         const char *needs, *said;
         int left;
     } cases[] = {
-        {"3 4 3 9 0", "1 -1 0 0  3 7", 3}, {"1 10 0", "1 10", 0},  {"2 9 2 0", "1 -1 0 0  1 9", 1},
-        {"1 11 0", NULL, 10},    {"2 11 1 0", NULL, 10}, /* the first is not overtaken */
+        {"3 4 3 9 0", "1 -1 0 0  3 7", 3},
+        {"1 10 0", "1 10", 0},
+        {"2 9 2 0", "1 -1 0 0  1 9", 1},
+        {"1 11 0", NULL, 10},
+        {"2 11 1 0", NULL, 10}, /* the first is not overtaken */
         {"3 1 1 1 0", "1 3", 7},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

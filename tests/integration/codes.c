@@ -9,6 +9,7 @@
 #include "support/lock_support.h"
 #include "support/proxy.h"
 #include "support/recorder.h"
+#include "support/semaphore_support.h"
 
 #include <sys/resource.h>
 
@@ -16,6 +17,27 @@
 #define TcpLaw(suite, name) Test(suite, name, .init = server_up_tcp, .fini = server_down)
 
 enum { OUTAGE_MS = 150 };
+
+static void expect_from_semaphore_and_latch(hl_client *client, int code)
+{
+    hl_semaphore *semaphore = new_semaphore(client, "pool");
+    hl_latch *latch = new_latch(client, "gate");
+    int64_t count;
+    expect_outcome(hl_semaphore_acquire(semaphore, 1, NULL), code);
+    expect_outcome(hl_semaphore_try_acquire(semaphore, 1, NULL), code);
+    expect_outcome(hl_semaphore_release(semaphore, 1, NULL), code);
+    expect_outcome(hl_semaphore_release_if_exists(semaphore, 1, NULL), code);
+    expect_outcome(hl_semaphore_try_set_permits(semaphore, 1, 0, NULL), code);
+    expect_outcome(hl_semaphore_add_permits(semaphore, 1, NULL), code);
+    expect_outcome(hl_semaphore_drain(semaphore, &count, NULL), code);
+    expect_outcome(hl_semaphore_available(semaphore, &count, NULL), code);
+    expect_outcome(hl_latch_set_count(latch, 1, NULL), code);
+    expect_outcome(hl_latch_count_down(latch, NULL), code);
+    expect_outcome(hl_latch_count(latch, &count, NULL), code);
+    expect_outcome(hl_latch_await(latch, NULL), code);
+    expect_outcome(hl_latch_count_down_and_await(latch, NULL, NULL), code);
+    expect_outcome(hl_latch_delete(latch, NULL), code);
+}
 
 /* Every call that needs the server, of a client that was opened without waiting for it. */
 static void expect_from_every_call(const char *url, int code, const char *says)
@@ -46,6 +68,7 @@ static void expect_from_every_call(const char *url, int code, const char *says)
     expect_outcome(recorder_entry(&told, 0).code, code);
     expect_outcome(recorder_entry(&told, 1).code, code);
     expect_outcome(recorder_entry(&told, 2).code, code);
+    expect_from_semaphore_and_latch(client, code);
     close_client(client);
 }
 

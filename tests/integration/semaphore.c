@@ -9,6 +9,8 @@
 #include "support/semaphore_support.h"
 
 #include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
 
@@ -262,6 +264,23 @@ Law(semaphore, goes_by_the_clients_prefix_and_keeps_what_a_name_has_in_braces)
     redisFree(java);
 }
 
+Law(semaphore, and_the_latch_may_have_names_of_512_bytes)
+{
+    char name[513];
+    begin();
+    memset(name, 'n', 512);
+    name[512] = '\0';
+    hl_semaphore *longest = new_semaphore(client, name);
+    hl_latch *latch = new_latch(client, name);
+    expect_ok(hl_semaphore_release(longest, 1, NULL));
+    expect_ok(hl_semaphore_acquire(longest, 1, NULL));
+    expect_outcome(hl_semaphore_acquire_for(longest, 1, 20, NULL), HL_ETIMEDOUT);
+    redis_do(server, "DEL %s", name);
+    expect_ok(hl_latch_set_count(latch, 1, NULL));
+    expect_outcome(hl_latch_await_for(latch, 20, NULL), HL_ETIMEDOUT);
+    expect_ok(hl_latch_count_down(latch, NULL));
+}
+
 /* Each command lets the note of the one before it go. The scripts are loaded first: a note that
  * goes with a command that bounces stays for its minute. */
 Law(semaphore, leaves_no_more_notes_behind_than_its_last_command)
@@ -294,6 +313,31 @@ Law(semaphore, costs_one_command_for_each_call)
         expect_ok(hl_semaphore_release(semaphore, 1, NULL));
     }
     check_int(stats_of(client).commands - before, 40);
+}
+
+Law(semaphore, and_the_latch_are_their_parents_in_a_forked_child)
+{
+    int64_t count;
+    int status = 0;
+    begin_with(1);
+    hl_latch *latch = new_latch(client, "gate");
+    pid_t child = fork();
+    if (child == 0) {
+        hl_semaphore *made = NULL;
+        bool refused = hl_semaphore_acquire(semaphore, 1, NULL) == HL_EFORKED &&
+                       hl_semaphore_release(semaphore, 1, NULL) == HL_EFORKED &&
+                       hl_semaphore_available(semaphore, &count, NULL) == HL_EFORKED &&
+                       hl_semaphore_new(client, "pool", &made, NULL) == HL_EFORKED &&
+                       hl_semaphore_release_async(semaphore, 1, record_done, NULL) == HL_EFORKED &&
+                       hl_latch_await(latch, NULL) == HL_EFORKED &&
+                       hl_latch_count_down_and_await(latch, NULL, NULL) == HL_EFORKED;
+        hl_semaphore_free(semaphore);
+        hl_latch_free(latch);
+        _exit(refused ? 0 : 1);
+    }
+    check(child > 0 && waitpid(child, &status, 0) == child);
+    check_int(status, 0);
+    expect_ok(hl_semaphore_acquire(semaphore, 1, NULL));
 }
 
 /* The list of docs/semaphore.md, and of docs/latch.md. */
