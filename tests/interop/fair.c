@@ -6,12 +6,10 @@
 #include "stock.h"
 
 #include "support/actor.h"
-#include "support/fatal.h"
 #include "support/process.h"
-#include "support/redis_link.h"
 
 /* Java's waiters are told to stay in the queue for five minutes. */
-enum { JAVA_PLACE_MS = 300000 };
+enum { JAVA_PLACE_MS = 300000, RUN_MS = 4000 };
 
 static hl_lock *new_fair(hl_client *client, const char *name)
 {
@@ -166,4 +164,15 @@ Law(head_of_the_queue, that_is_a_killed_c_is_skipped_by_java)
     redisson_end(waits);
     expect_woken(redisson_ended_ms(waits), before_ms);
     process_finish(process, 1000);
+}
+
+/* ---- All at once ---- */
+
+Law(stock, that_threads_of_both_sides_serve_in_turn_loses_nothing)
+{
+    hl_client *client = open_client(NULL);
+    struct stock_result result = stock_run(&(struct stock_team){
+        "fair", "stock", {new_fair(client, "stock"), new_fair(client, "stock")}, RUN_MS});
+    /* In a queue that is never empty each side has its turns, whoever is faster. */
+    check(result.c.turns < 10 * result.java.turns && result.java.turns < 10 * result.c.turns);
 }

@@ -6,8 +6,6 @@
 #include "stock.h"
 
 #include "support/actor.h"
-#include "support/fatal.h"
-#include "support/redis_link.h"
 
 enum { RUN_MS = 4000, MEMBERS = 3 };
 
@@ -80,49 +78,22 @@ Law(multi_lock, of_javas_waits_for_the_one_member_that_c_holds)
     expect_ok(hl_lock_try_acquire(multi, NULL));
 }
 
-struct server_of_stock {
-    hl_lock *multi;
-    int64_t until_ms;
-    struct stock_tally tally;
-};
-
-static void serve(void *arg)
+static struct stock_result serve_beside_java(const char *javas_members)
 {
-    struct server_of_stock *me = arg;
-    redisContext *link = redis_link_connect(redis_server_socket(server));
-    must(link);
-    while (now_ms() < me->until_ms) {
-        expect_ok(hl_lock_acquire(me->multi, NULL));
-        stock_count(link, &me->tally);
-        expect_ok(hl_lock_release(me->multi, NULL));
-    }
-    redisFree(link);
-}
-
-static struct stock_tally serve_beside_java(const char *javas_members)
-{
-    struct server_of_stock me = {new_multi(open_client(NULL)), now_ms() + RUN_MS, {0}};
-    struct stock_tally java = {0};
-    struct actor *actor = actor_start();
-    stock_fill();
-    int waits = stock_begin_java("t1", "multi", javas_members, RUN_MS);
-    actor_begin(actor, serve, &me);
-    stock_end_java(waits, &java);
-    actor_await(actor);
-    tell_figure("Java's order is %s: C %jd turns; Java %jd turns, longest wait %jd ms",
-                javas_members, me.tally.turns, java.turns, java.longest_wait_ms);
-    check_int(stock_number(), me.tally.turns + java.turns);
-    check(me.tally.turns > 0);
-    return java;
+    hl_lock *multi = new_multi(open_client(NULL));
+    struct stock_result result =
+        stock_run(&(struct stock_team){"multi", javas_members, {multi}, RUN_MS});
+    check(result.c.turns > 0);
+    return result;
 }
 
 Law(multi_locks, of_both_sides_in_one_order_take_turns)
 {
-    check(serve_beside_java("a,b,c").turns > 20);
+    check(serve_beside_java("a,b,c").java.turns > 20);
 }
 
 /* Each waits for what the other holds, until Java gives up for a while, after 1.5 s a member. */
 Law(multi_locks, of_both_sides_in_opposite_orders_do_not_stand_still)
 {
-    check(serve_beside_java("c,b,a").turns > 0);
+    check(serve_beside_java("c,b,a").java.turns > 0);
 }

@@ -3,6 +3,7 @@
 
 /* hl_rw_lock and RReadWriteLock: the write lock as a lock, and readers of both sides beside it. */
 #include "laws.h"
+#include "stock.h"
 
 #include "support/actor.h"
 
@@ -263,4 +264,14 @@ Law(reader, is_not_made_a_writer_by_either_side)
     redisson_do("t1", "read.unlock stock");
     expect_ok(hl_lock_release(stock.read, NULL));
     expect_free(stock.read);
+}
+
+/* ---- All at once ---- */
+
+Law(stock, that_writers_of_both_sides_serve_loses_nothing)
+{
+    hl_client *client = open_client(NULL);
+    struct stock_result result = stock_run(&(struct stock_team){
+        "write", "stock", {new_write(client, "stock"), new_write(client, "stock")}, 4000});
+    check(result.c.turns > 0 && result.java.turns > 0);
 }

@@ -8,24 +8,42 @@
 #ifndef HL_INTEROP_STOCK_H
 #define HL_INTEROP_STOCK_H
 
+#include <hirelock/hirelock.h>
 #include <stdint.h>
 
-struct redisContext;
-
-/* What one thread has done; a hand-over is a turn after one of the other side's. */
+/* What one thread has done, or several; a hand-over is a turn after one of the other side's. */
 struct stock_tally {
     int64_t turns, handovers, longest_wait_ms;
+};
+
+/* What a thread of C does: it takes the lock, counts and lets go, until then. */
+struct stock_shift {
+    hl_lock *lock;
+    int64_t until_ms;
+    struct stock_tally tally;
 };
 
 void stock_fill(void); /* nothing was counted yet */
 int64_t stock_number(void);
 
-/* One turn, which the caller's lock guards, over a connection of the thread's own. */
-void stock_count(struct redisContext *link, struct stock_tally *tally);
+/* A job for an actor; the argument is a shift. */
+void stock_serve(void *shift);
 
 /* What a worker of Java's is told, and what it answers. */
 int stock_begin_java(const char *who, const char *kind, const char *lock, int64_t ms);
 void stock_end_java(int number, struct stock_tally *tally);
+
+/* For so long: an actor for each lock, and as many workers of Java's as there are locks. Nothing
+ * may be lost; the figures are told. */
+struct stock_team {
+    const char *kind, *javas_lock; /* as stock_begin_java has them */
+    hl_lock *locks[4];             /* NULL: no more of them */
+    int64_t ms;
+};
+struct stock_result {
+    struct stock_tally c, java;
+};
+struct stock_result stock_run(const struct stock_team *team);
 
 void stock_add(struct stock_tally *all, const struct stock_tally *one);
 

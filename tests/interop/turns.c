@@ -11,9 +11,6 @@
 #include "support/actor.h"
 #include "support/fatal.h"
 #include "support/process.h"
-#include "support/redis_link.h"
-
-#include <stdatomic.h>
 
 enum { RUN_MS = 4000, PROCESSES = 3, THREADS = 2, READY = 0, GO = 1, OVER = 2 };
 
@@ -21,36 +18,14 @@ enum { RUN_MS = 4000, PROCESSES = 3, THREADS = 2, READY = 0, GO = 1, OVER = 2 };
 enum { TURN_MS = 200 };
 
 struct page { /* shared with one process */
-    atomic_bool is_over;
     struct stock_tally tally;
     uint64_t grants, passes, lingers;
-};
-
-struct seat { /* one thread's */
-    hl_lock *lock;
-    struct page *page;
-    struct stock_tally tally;
 };
 
 struct run {
     int processes, threads;
     hl_lock_options options;
 };
-
-static void be_busy(void *arg)
-{
-    struct seat *seat = arg;
-    redisContext *link = redis_link_connect(redis_server_socket(server));
-    must(link);
-    while (!atomic_load(&seat->page->is_over)) {
-        int64_t before_ms = now_ms();
-        must(hl_lock_acquire(seat->lock, NULL) == HL_OK);
-        stock_add(&seat->tally, &(struct stock_tally){.longest_wait_ms = now_ms() - before_ms});
-        stock_count(link, &seat->tally);
-        must(hl_lock_release(seat->lock, NULL) == HL_OK);
-    }
-    redisFree(link);
-}
 
 static void note_statistics(struct page *page, hl_client *client)
 {
@@ -64,22 +39,24 @@ static void member(struct process *self, void *arg)
 {
     const struct run *run = arg;
     struct page *page = process_shared(self);
-    struct seat seats[THREADS];
+    struct stock_shift shifts[THREADS];
     struct actor *actors[THREADS];
     hl_client *client = open_client(NULL);
     for (int i = 0; i < run->threads; i++) {
-        seats[i] = (struct seat){.page = page};
-        expect_ok(hl_lock_new_with(client, "stock", &run->options, &seats[i].lock, NULL));
+        shifts[i] = (struct stock_shift){0};
+        expect_ok(hl_lock_new_with(client, "stock", &run->options, &shifts[i].lock, NULL));
         actors[i] = actor_start();
     }
     process_tell(self, READY);
     must(process_await(self, GO, 1, 60000));
-    for (int i = 0; i < run->threads; i++)
-        actor_begin(actors[i], be_busy, &seats[i]);
+    for (int i = 0; i < run->threads; i++) {
+        shifts[i].until_ms = now_ms() + RUN_MS;
+        actor_begin(actors[i], stock_serve, &shifts[i]);
+    }
     for (int i = 0; i < run->threads; i++) {
         actor_await(actors[i]);
-        stock_add(&page->tally, &seats[i].tally);
-        hl_lock_free(seats[i].lock);
+        stock_add(&page->tally, &shifts[i].tally);
+        hl_lock_free(shifts[i].lock);
     }
     note_statistics(page, client);
     actors_stop();
@@ -87,7 +64,7 @@ static void member(struct process *self, void *arg)
     process_tell(self, OVER);
 }
 
-/* Java serves for so long; then the processes end. */
+/* Java serves for as long as they do. */
 static struct page run_beside_java(struct run run, struct stock_tally *java)
 {
     struct process *process[PROCESSES];
@@ -100,8 +77,6 @@ static struct page run_beside_java(struct run run, struct stock_tally *java)
     for (int i = 0; i < run.processes; i++)
         process_tell(process[i], GO);
     stock_end_java(stock_begin_java("t1", "lock", "stock", RUN_MS), java);
-    for (int i = 0; i < run.processes; i++)
-        atomic_store(&((struct page *)process_shared(process[i]))->is_over, true);
     for (int i = 0; i < run.processes; i++) {
         struct page *page = process_shared(process[i]);
         check(process_await(process[i], OVER, 1, 40000));
