@@ -53,8 +53,13 @@ if is_free and not head then return take() end
 now, time = now_ms()
 if is_free and head == field then return take() end
 
-local is_queued = call('ZSCORE', ends, field)
-if is_free or is_queued and now - (tonumber(redis.pcall('HGET', signs, 'look') or 0) or 0) >= grace / 2 then
+-- Not each who asks while the head is on its way to a free lock, or who asks again while it is held.
+local is_queued, looks = call('ZSCORE', ends, field), false
+if is_free or is_queued then
+  local last = tonumber(redis.pcall('HGET', signs, 'look') or 0) or 0
+  looks = now - last >= grace / (is_free and 10 or 2)
+end
+if looks then
   head, hint = look(field, is_free, now)
   if is_free and (not head or head == field) then return take() end
 end
@@ -80,7 +85,7 @@ end
 if waits > 0 or is_queued then note(field, text(now) .. ':' .. ARGV[3]) end
 
 if is_free then
-  redis.pcall(publish, channel_of(head), '0')
+  if looks then redis.pcall(publish, channel_of(head), '0') end
   return {0, hint, time[1], time[2], head, '0'}
 end
 local left = call('PTTL', key)

@@ -121,6 +121,7 @@ static bool script_is_plain(hli_script_id id, const struct hli_reply *reply)
     if (!status || status->kind != HLI_REPLY_INTEGER)
         return false;
     switch (id) {
+    case HLI_SCRIPT_FAIR_LOCK_ACQUIRE:
     case HLI_SCRIPT_LATCH_COUNT:
     case HLI_SCRIPT_LOCK_ACQUIRE:
     case HLI_SCRIPT_PERMIT_ACQUIRE:
@@ -130,6 +131,7 @@ static bool script_is_plain(hli_script_id id, const struct hli_reply *reply)
         return status->integer == 0 || status->integer == 1;
     case HLI_SCRIPT_MULTI_ACQUIRE: /* an item of it */
         return true;
+    case HLI_SCRIPT_FAIR_LOCK_RELEASE:
     case HLI_SCRIPT_FENCE_RELEASE:
     case HLI_SCRIPT_FENCE_SET:
     case HLI_SCRIPT_LATCH_COUNT_DOWN:

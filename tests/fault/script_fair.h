@@ -26,9 +26,16 @@ static inline const char *fair_run(hli_script_id id, const char *words)
     return fault_script(server, id, "n", args);
 }
 
-/* field lease count wait */
+/* The queue may be looked through again. */
+static inline void fair_look_is_due(void)
+{
+    redis_str(server, "HDEL " FAIR_SIGNS " look");
+}
+
+/* field lease count wait; some time after the call before */
 static inline const char *fair_acquire(const char *words)
 {
+    fair_look_is_due();
     return fair_run(HLI_SCRIPT_FAIR_LOCK_ACQUIRE, words);
 }
 
@@ -38,6 +45,14 @@ static inline const char *fair_ask(const char *field)
     char words[64];
     snprintf(words, sizeof words, "%s 30000 1 300000", field);
     return fair_acquire(words);
+}
+
+/* The same, a moment after the call before. */
+static inline const char *fair_ask_at_once(const char *field)
+{
+    char words[64];
+    snprintf(words, sizeof words, "%s 30000 1 300000", field);
+    return fair_run(HLI_SCRIPT_FAIR_LOCK_ACQUIRE, words);
 }
 
 static inline const char *fair_try(const char *field)
@@ -113,12 +128,6 @@ static inline void fair_asked(const char *field, int64_t ms_ago)
 static inline void fair_suspected(const char *field, int64_t ms_ago)
 {
     redis_do(server, "HSET " FAIR_SIGNS " %s %lld", field, (long long)(fair_now() - ms_ago));
-}
-
-/* The queue may be looked through again. */
-static inline void fair_look_is_due(void)
-{
-    redis_do(server, "HDEL " FAIR_SIGNS " look");
 }
 
 static inline void fair_check_nothing_left(void)

@@ -108,17 +108,30 @@ DeadTest(while_it_is_held_the_dead_are_dropped_by_whoever_asks_again)
     check_holder("A:1 1");
 }
 
-/* Two looks in a row of whoever asks again: the second has nothing to say yet. */
 DeadTest(a_held_locks_queue_is_not_looked_through_by_each_who_asks)
 {
     fair_queue_of("B:1 C:1");
     fair_ask("C:1");
     fair_asked("B:1", FAIR_GRACE_MS + 1);
-    fair_ask("C:1");
+    fair_ask_at_once("C:1");
     fair_check_queue("B:1 C:1");
-    fair_look_is_due();
     fair_ask("C:1");
     fair_check_queue("C:1");
+}
+
+/* Nor is the head of a free lock told by each. */
+DeadTest(a_free_locks_head_is_told_again_now_and_then)
+{
+    redisContext *b = HEARS("B:1");
+    fair_queue_of("B:1 C:1");
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    ear_check(b, FAIR_CHANNEL("B:1"), "0");
+    check(strncmp(fair_ask("C:1"), "0 -1 ", 5) == 0);
+    ear_check(b, FAIR_CHANNEL("B:1"), "0");
+    check(strncmp(fair_ask_at_once("C:1"), "0 -1 ", 5) == 0);
+    check(strncmp(fair_ask_at_once("D:1"), "0 -1 ", 5) == 0);
+    ear_check_end(b, FAIR_CHANNEL("B:1"));
+    redisFree(b);
 }
 
 DeadTest(the_sixteenth_is_looked_at_and_the_others_next_time)

@@ -194,6 +194,8 @@ Test(script, is_plain_when_something_was_taken_or_given_back_or_is_busy)
     static const struct script_says plain[] = {
         {HLI_SCRIPT_LOCK_ACQUIRE, "e l"},
         {HLI_SCRIPT_LOCK_RELEASE, "h"},
+        {HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "e l"},
+        {HLI_SCRIPT_FAIR_LOCK_RELEASE, "h"},
         {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "e l s"},
         {HLI_SCRIPT_SEMAPHORE_ADD, "c"},
         {HLI_SCRIPT_SEMAPHORE_UNDO, ""},
