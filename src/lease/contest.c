@@ -13,12 +13,24 @@ static void contest_on_confirmed(struct hli_channel *channel)
     hli_wake_on_confirmed(HLI_OF(channel, struct hli_contest, channel)->name);
 }
 
+/* One who needs more than there seem to be may be wrong, or they are, and asks beside the others.
+ */
+static void contest_wake_counted(struct hli_name *name, int64_t *left)
+{
+    int64_t need = name->kind->need(name);
+
+    if (*left > 0 && hli_wake_on_message(name) && need <= *left)
+        *left -= need;
+}
+
 static void contest_on_message(struct hli_channel *channel, const struct hli_message *message)
 {
     struct hli_name *name = HLI_OF(channel, struct hli_contest, channel)->name;
 
     if (message->is_beside)
         hli_wake_on_courtesy(name);
+    else if (name->kind->need)
+        contest_wake_counted(name, message->left);
     else
         hli_wake_on_message(name);
 }

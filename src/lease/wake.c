@@ -24,15 +24,19 @@ static void wake_unless_quiet(struct hli_turn *turn)
 }
 
 /* A release was published, or somebody pretends so. */
-void hli_wake_on_message(struct hli_name *name)
+bool hli_wake_on_message(struct hli_name *name)
 {
     struct hli_turn turn;
 
     hli_turn_begin(&turn, name);
     name->contest->heard_at = turn.now;
-    if (hli_tenure_is_contending(name->current))
+    const struct hli_tenure *tenure = name->current;
+    bool sleeps = hli_tenure_is_contending(tenure) && tenure->asking == HLI_ASKING_NOTHING;
+    if (hli_tenure_is_contending(tenure))
         wake_unless_quiet(&turn);
+    bool is_asked = sleeps && name->current == tenure && tenure->asking != HLI_ASKING_NOTHING;
     hli_turn_end(&turn);
+    return is_asked;
 }
 
 /* A release lets Redisson's waiters go first. */

@@ -9,7 +9,8 @@
 
 #include "lease/name.h"
 
-void hli_wake_on_message(struct hli_name *name);
+/* True when it is asked for now, for that reason. */
+bool hli_wake_on_message(struct hli_name *name);
 void hli_wake_on_courtesy(struct hli_name *name);
 void hli_wake_on_confirmed(struct hli_name *name);
 void hli_wake_on_timer(struct hli_name *name);

@@ -8,6 +8,8 @@
 
 #include <hirelock/error.h>
 
+#include <stdlib.h>
+
 static void channel_move(struct hli_channel *channel);
 
 void hli_pubsub_init(struct hli_pubsub *pubsub, struct hli_conn *conn)
@@ -234,7 +236,11 @@ void hli_pubsub_message(struct hli_pubsub *pubsub, const struct hli_reply *reply
 
     if (!channel || !text)
         return;
+    int64_t left = strtoll(text->text, NULL, 10);
+    if (left <= 0)
+        left = INT64_MAX;
     const struct hli_message message = {.is_beside = pubsub_name_of(node) == &channel->beside,
+                                        .left = &left,
                                         .text = {text->text, text->length}};
     if (channel->is_wanted)
         channel->message(channel, &message);

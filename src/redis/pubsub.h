@@ -14,6 +14,8 @@
 /* What came on which of the two. Borrowed. */
 struct hli_message {
     bool is_beside;
+    int64_t *left; /* what it counts and nobody has been woken for yet; of one without a positive
+                      number: any number */
     struct hli_bytes text;
 };
 

@@ -171,6 +171,11 @@ static struct hli_bytes permit_renewed(const struct hli_tenure *tenure, char *te
     return (struct hli_bytes){text, HLI_PERMIT_SIZE};
 }
 
+static uint32_t permit_need(const struct hli_name *name)
+{
+    return (uint32_t)hli_name_lane(name).half[1] & ((1u << INDEX_BITS) - 1);
+}
+
 static void permit_write_id(const struct hli_tenure *tenure, char *text)
 {
     const struct hli_permit_id id = permit_of(tenure);
@@ -192,5 +197,6 @@ const struct hli_kind hli_kind_permit = {
     .take = permit_take,
     .leave = permit_leave,
     .renewed = permit_renewed,
+    .need = permit_need,
     .write_id = permit_write_id,
 };

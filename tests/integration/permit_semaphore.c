@@ -126,6 +126,36 @@ Law(permit_semaphore, serves_all_waiters_of_one_process_by_as_many_releases)
     check(redis_wait_int(server, 2, 5000, "GET gate"));
 }
 
+Law(permit_semaphore, wakes_no_more_waiters_than_there_are_permits_for)
+{
+    enum { WAITERS = 9 };
+    hl_client *waiting = open_client(CLIENT(.poll_ms = 20000));
+    hl_permit_semaphore *gate = set_gate(open_client(NULL), 2), *theirs = new_gate(waiting);
+    expect_ok(give_back(gate, take_one(gate))); /* the server knows the scripts */
+    hl_permit permit[2] = {take_one(gate), take_one(gate)};
+    struct taking taking[WAITERS];
+    for (int i = 0; i < WAITERS; i++) {
+        /* Each has asked a second time, since it listens. */
+        int64_t asked = redis_evalsha_calls(server);
+        taking_begin(&taking[i], theirs, 1, ACQUIRE(.wait_ms = slow_ms(20000)));
+        struct deadline deadline = deadline_in(5000);
+        while (redis_evalsha_calls(server) < asked + 2 && !deadline_is_over(deadline))
+            deadline_nap();
+    }
+    expect_waiters(waiting, WAITERS);
+    int64_t asked = redis_evalsha_calls(server);
+    expect_ok(give_back(gate, permit[0]));
+    expect_waiters(waiting, WAITERS - 1);
+    check_int(redis_evalsha_calls(server), asked + 2); /* given back, and taken */
+    expect_ok(give_back(gate, permit[1]));
+    expect_waiters(waiting, WAITERS - 2);
+    check_int(redis_evalsha_calls(server), asked + 4);
+    expect_ok(hl_permit_semaphore_add_permits(gate, WAITERS - 2, NULL));
+    for (int i = 0; i < WAITERS; i++)
+        expect_outcome(taking_end(&taking[i]), HL_OK);
+    expect_counts(gate, 0, WAITERS);
+}
+
 Law(permit_semaphore, may_be_waited_for_before_it_is_there)
 {
     hl_client *waiting = open_client(CLIENT(.poll_ms = 20000));
