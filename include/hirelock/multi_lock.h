@@ -54,9 +54,9 @@ extern "C" {
  * inherited, but given by options, NULL for none. No I/O.
  *
  * Threads: any.
- * Returns: 0; HL_EINVAL (NULL; a count out of range; members of several clients; one that is a
- * multi-lock itself; options that are out of range, unknown, or not for one of the members; a
- * name_length); HL_ENOMEM; HL_ECLOSED; HL_EFORKED.
+ * Returns: 0; HL_EINVAL (NULL; a count out of range; members of several clients; a name that is
+ * given as two kinds of locks; a member that is a multi-lock itself; options that are out of range,
+ * unknown, or not for one of the members; a name_length); HL_ENOMEM; HL_ECLOSED; HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_multi_lock_new(hl_lock *const *members, size_t count,
                                            const hl_lock_options *options, hl_lock **ret_lock,

@@ -52,17 +52,13 @@ static int multi_check_members(hl_lock *const *members, size_t count, hl_error *
     return 0;
 }
 
-/* By the names' bytes; of one name, what excludes more comes first, as a write lock. */
+/* By the names' bytes. */
 static int multi_compare(const hl_lock *one, const hl_lock *other)
 {
-    size_t common =
-        one->name->length < other->name->length ? one->name->length : other->name->length;
-    int order = memcmp(one->name->bytes, other->name->bytes, common);
+    size_t length = one->name->length, others = other->name->length;
+    int order = memcmp(one->name->bytes, other->name->bytes, length < others ? length : others);
 
-    if (order == 0)
-        order =
-            (one->name->length > other->name->length) - (one->name->length < other->name->length);
-    return order != 0 ? order : other->name->kind->id - one->name->kind->id;
+    return order != 0 ? order : (length > others) - (length < others);
 }
 
 /* Where it is among those that are in order already, or where it belongs. */
@@ -77,60 +73,72 @@ static size_t multi_place(const struct hli_multi *multi, const hl_lock *member, 
     return at;
 }
 
-static void multi_insert(struct hli_multi *multi, const hl_lock *member)
+/* False: it is there already as a lock of another kind. */
+static bool multi_insert(struct hli_multi *multi, const hl_lock *member)
 {
     bool is_there = false;
     size_t at = multi_place(multi, member, &is_there);
 
     if (is_there)
-        return;
+        return multi->members[at].name->kind == member->name->kind;
     memmove(&multi->members[at + 1], &multi->members[at],
             (multi->count - at) * sizeof(multi->members[0]));
     multi->members[at] = *member;
     hli_name_ref(member->name);
     multi->count++;
+    return true;
 }
 
+/* A comma behind each, and a NUL in place of the last. */
 static int multi_join_names(struct hli_multi *multi)
 {
-    size_t length = multi->count - 1;
+    size_t size = 0, used = 0;
 
     for (size_t i = 0; i < multi->count; i++)
-        length += multi->members[i].name->length;
-    char *at = multi->name = malloc(length + 1);
-    if (!at)
+        size += multi->members[i].name->length + 1;
+    multi->name = malloc(size);
+    if (!multi->name)
         return HL_ENOMEM;
-    multi->name_length = length;
     for (size_t i = 0; i < multi->count; i++) {
         const struct hli_name *name = multi->members[i].name;
-        if (i > 0)
-            *at++ = ',';
-        memcpy(at, name->bytes, name->length);
-        at += name->length;
+        memcpy(multi->name + used, name->bytes, name->length);
+        used += name->length;
+        multi->name[used++] = i + 1 < multi->count ? ',' : '\0';
     }
-    *at = '\0';
+    multi->name_length = used - 1;
     return 0;
 }
 
-static struct hli_multi *multi_new(hl_lock *const *members, size_t count)
+static int multi_fill(struct hli_multi *multi, hl_lock *const *members, hl_error *err)
 {
-    struct hli_multi *multi = calloc(1, sizeof(*multi) + count * sizeof(struct hl_lock));
     bool is_there;
 
+    for (size_t i = 0; i < multi->given; i++)
+        if (!multi_insert(multi, members[i]))
+            return hli_fail(err, HL_EINVAL, "a name is given as two kinds of locks");
+    multi->member_of = calloc(multi->given, sizeof(size_t));
+    if (!multi->member_of || multi_join_names(multi) < 0)
+        return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
+    for (size_t i = 0; i < multi->given; i++)
+        multi->member_of[i] = multi_place(multi, members[i], &is_there);
+    return 0;
+}
+
+static int multi_new(hl_lock *const *members, size_t count, struct hli_multi **ret_multi,
+                     hl_error *err)
+{
+    struct hli_multi *multi = calloc(1, sizeof(*multi) + count * sizeof(struct hl_lock));
+
     if (!multi)
-        return NULL;
+        return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
     hli_ref_init(&multi->ref); /* the handle's */
     multi->given = count;
-    multi->member_of = calloc(count, sizeof(size_t));
-    for (size_t i = 0; i < count; i++)
-        multi_insert(multi, members[i]);
-    if (!multi->member_of || multi_join_names(multi) < 0) {
+    int rc = multi_fill(multi, members, err);
+    if (rc < 0)
         multi_free(multi);
-        return NULL;
-    }
-    for (size_t i = 0; i < count; i++)
-        multi->member_of[i] = multi_place(multi, members[i], &is_there);
-    return multi;
+    else
+        *ret_multi = multi;
+    return rc;
 }
 
 static int multi_read_options(const struct hli_multi *multi, const hl_lock_options *passed,
@@ -162,11 +170,13 @@ static int multi_make(hl_lock *const *members, size_t count, const hl_lock_optio
                       hl_lock **ret_lock, hl_error *err)
 {
     hl_lock_options options;
+    struct hli_multi *multi = NULL;
     struct hli_multi_lock *handle = calloc(1, sizeof(*handle));
-    struct hli_multi *multi = handle ? multi_new(members, count) : NULL;
-    int rc = multi ? multi_read_options(multi, passed, &options, err)
-                   : hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
+    int rc = handle ? multi_new(members, count, &multi, err)
+                    : hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
 
+    if (rc == 0)
+        rc = multi_read_options(multi, passed, &options, err);
     if (rc < 0) {
         hli_multi_unref(multi);
         free(handle);
