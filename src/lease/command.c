@@ -114,6 +114,7 @@ static int command_leave(const struct hli_tenure *tenure, struct hli_op *op,
 const struct hli_kind hli_kind_lock = {
     .id = 'l',
     .is_handed_on = true,
+    .is_bundled = true,
     .writes = true,
     .channel = HLI_NAME_REDISSON_CHANNEL,
     .field_suffix = "",

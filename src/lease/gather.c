@@ -182,13 +182,13 @@ static void gather_tame(struct hli_gather *gather)
         hli_part_tame(&gather->parts[i], lease_ms);
 }
 
-/* The one place that decides which names can be asked for by one request: those of plain locks that
- * share a server, and in a cluster a slot. A client speaks to one server today. */
+/* The one place that decides which names can be asked for by one request: those whose kind is made
+ * for it, that share a server, and in a cluster a slot. A client speaks to one server today. */
 static bool gather_may_bundle(const struct hli_gather *gather, const struct hli_part *part)
 {
     const struct hli_acquire *acquire = &part->acquire;
 
-    return !gather->alone && !part->is_nested && acquire->name->kind == &hli_kind_lock &&
+    return !gather->alone && !part->is_nested && acquire->name->kind->is_bundled &&
            !acquire->way.is_fenced && acquire->way.backoff_ms == 0;
 }
 

@@ -257,7 +257,7 @@ static bool release_is_simple(const struct hli_turn *turn, const struct hli_op *
     if (op->done != release_done)
         return false;
     const struct hli_tenure *tenure = HLI_OF(op, struct hli_tenure, release);
-    return turn->name->kind == &hli_kind_lock && !tenure->is_wanted && !tenure->is_silent &&
+    return turn->name->kind->is_bundled && !tenure->is_wanted && !tenure->is_silent &&
            tenure->hold.rests_until <= turn->now && !(contest && contest->has_strangers);
 }
 
