@@ -471,8 +471,8 @@ Law(multi_lock, refuses_what_makes_no_sense)
     expect_outcome(hl_multi_lock_release_each(NULL, NULL, codes, NULL), HL_EINVAL);
     expect_outcome(hl_multi_lock_release_each(multi, stranger, codes, NULL), HL_EINVAL);
     check(codes[0] == HL_EINVAL && codes[1] == HL_EINVAL);
-    expect_outcome(hl_lock_set_and_release(
-                       multi, NULL, &(hl_write){.size = sizeof(hl_write), .key = "k"}, NULL),
+    expect_outcome(hl_lock_set_and_release(multi, NULL,
+                                           &(hl_write){.size = sizeof(hl_write), .key = "k"}, NULL),
                    HL_ENOTSUP);
     expect_nothing_left();
 }

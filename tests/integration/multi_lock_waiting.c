@@ -311,7 +311,7 @@ Law(multi_wait, is_handed_on_member_by_member_to_those_who_wait)
     expect_ok(actor_end(for_a));
     expect_ok(actor_end(for_c));
     expect_all_held_by(others, "a b c");
-    check_int(stats_of(others).grants, 2);
+    check(stats_of(others).grants >= 2); /* and "c" too, if it was asked for before it was free */
 }
 
 /* Single locks come and go on each of its members without a pause: it waits in each queue in turn,
