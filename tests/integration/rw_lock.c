@@ -314,6 +314,26 @@ Law(rw_lock, a_posted_release_wakes_who_waits)
     }
 }
 
+/* Its script is not there: the release is sent again, behind the next acquire, and may not take
+ * what that has got. */
+Law(rw_lock, a_posted_release_that_bounced_takes_nothing_from_the_next_hold)
+{
+    const hl_lock_options posted = {.size = sizeof(posted), .flags = HL_LOCK_POSTED_RELEASE};
+    struct rw rw = rw_new_with(open_client(NULL), &posted);
+    expect_ok(hl_lock_acquire(rw.write, NULL));
+    expect_ok(hl_lock_acquire(rw.read, NULL));
+    for (int i = 0; i < 20; i++) {
+        redis_do(server, "SCRIPT FLUSH");
+        expect_ok(hl_lock_release(rw.read, NULL));
+        expect_ok(hl_lock_acquire(rw.read, NULL));
+        expect_ok(hl_client_ping(rw.client, -1, NULL));
+        expect_state("write 2");
+    }
+    expect_ok(hl_lock_release(rw.write, NULL));
+    expect_state("read 1");
+    expect_ok(hl_lock_release(rw.read, NULL));
+}
+
 Law(rw_lock, another_kind_of_lock_of_the_same_name_is_busy)
 {
     struct rw rw = rw_new(open_client(NULL));
