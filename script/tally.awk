@@ -24,13 +24,15 @@ function read_line(id, text,    word) {
         split(text, word, /[ |:]+/)
         passes[id] += word[6]
         synthesis[id] = 1
+    } else if (text ~ /crashed during its setup or teardown/) { # Criterion only warns of it
+        crashes[id]++
     }
 }
 
 function judge(id, name, result, seconds,    p, f, s) {
     seen[name] = 1
     if (listed[name] > 0) {
-        p = passes[id] + 0
+        p = passes[id] - crashes[id]
         s = skips[id] + 0
         f = listed[name] - p - s
         if (!(id in synthesis)) { p = 0; s = 0; f = listed[name]; result = result ", no closing line" }

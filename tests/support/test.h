@@ -8,9 +8,9 @@
  *     Test(fair_lock, grants_in_arrival_order, .init = start, .fini = stop, .timeout = 30) { ... }
  *
  * .timeout is in seconds, 60 by default, and is made longer by slow_ms() like every deadline.
- * A check that fails ends the test. In another thread it ends the test's process, without .fini;
- * in a forked child it ends the child, and the test fails when its body returns. Children end by
- * _exit(). A body that calls exit() has failed, whatever the status.
+ * A check that fails ends the test, in .fini too. In another thread it ends the test's process,
+ * without .fini; in a forked child it ends the child, and the test fails when its body returns.
+ * Children end by _exit(). A body that calls exit() has failed, whatever the status.
  */
 #ifndef HL_TEST_TEST_H
 #define HL_TEST_TEST_H
@@ -86,7 +86,7 @@ struct hl_test_place {
 struct hl_test_process {
     pid_t pid;                 /* also the thread id of its main thread, and of no other */
     atomic_bool *child_failed; /* in memory shared with forked children */
-    bool in_body;              /* main thread */
+    bool in_body, has_run;     /* main thread: the body */
 };
 __attribute__((weak)) struct hl_test_process hl_test_process;
 
@@ -132,6 +132,7 @@ static inline void hl_test_run(void (*body)(void), const struct hl_test_place *p
     hl_test_process.in_body = true;
     body();
     hl_test_process.in_body = false;
+    hl_test_process.has_run = true;
     if (atomic_load(hl_test_process.child_failed))
         hl_test_fail(place->file, place->line, "a check failed in a child of %s", place->what);
 }
@@ -244,6 +245,10 @@ __attribute__((weak)) void hl_test_fail(const char *file, int line, const char *
         dprintf(STDERR_FILENO, "[----] %s:%d: %s\n", file, line, text);
         atomic_store(hl_test_process.child_failed, true);
         _exit(HL_TEST_FAILED);
+    }
+    if (hl_test_process.has_run) { /* in .fini, where Criterion counts no assertion, but a crash */
+        dprintf(STDERR_FILENO, "[----] %s:%d: %s\n", file, line, text);
+        abort();
     }
     struct criterion_assert_stats stats = {
         .message = text, .passed = false, .line = (unsigned)line, .file = file};
