@@ -356,9 +356,11 @@ static int fenced_last_async(struct subject *subject)
 Test(memory_calls, writes_are_made_or_fail, .init = start, .fini = stop)
 {
     struct subject subject = {.call = set_and_release, .wants_hold = true, .may_be_unknown = true};
-    check(sweep_subject(subject) >= 3); /* its answer may find no memory */
-    subject.call = set_and_release_async;
-    check(sweep_subject(subject) >= 3);
+    if (!handle_is_fair()) {                /* a fair lock does not write */
+        check(sweep_subject(subject) >= 3); /* its answer may find no memory */
+        subject.call = set_and_release_async;
+        check(sweep_subject(subject) >= 3);
+    }
     check(sweep(fenced_set, false) >= 3);
     check(sweep(fenced_set_async, false) >= 3);
     check(sweep(fenced_last, false) >= 2);
