@@ -5,6 +5,7 @@
 
 #include "multi_kit.h"
 #include "support/actor.h"
+#include "support/process.h"
 #include "support/recorder.h"
 
 #define Law(suite, name) Test(suite, name, .init = server_up, .fini = multi_down)
@@ -474,6 +475,57 @@ Law(multi_lock, refuses_what_makes_no_sense)
     expect_outcome(hl_lock_set_and_release(multi, NULL,
                                            &(hl_write){.size = sizeof(hl_write), .key = "k"}, NULL),
                    HL_ENOTSUP);
+    expect_nothing_left();
+}
+
+Law(multi_lock, of_a_thread_that_ends_is_lost)
+{
+    hl_client *client = open_client(
+        CLIENT(.watchdog_timeout_ms = SHORT_MS, .on_event = record_event, .arg = &told));
+    hl_lock *lock = new_multi(client, "a b");
+    struct actor *actor = actor_start();
+    expect_ok(actor_acquire(actor, lock, ACQUIRE(.wait_ms = 0)));
+    actor_stop(actor);
+    expect_story(&told, "LOST thread exit, LOST thread exit");
+    expect_nothing_left(); /* not renewed */
+    expect_ok(hl_lock_acquire(lock, NULL));
+}
+
+static struct {
+    hl_lock *lock, *member;
+    hl_owner *owner;
+} parents;
+
+static void call_everything(struct process *self, void *arg)
+{
+    hl_lock *lock = NULL;
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+    int codes[2] = {1, 1};
+    (void)self, (void)arg;
+    expect_outcome(hl_lock_acquire(parents.lock, NULL), HL_EFORKED);
+    expect_outcome(hl_lock_release(parents.lock, NULL), HL_EFORKED);
+    expect_outcome(hl_multi_lock_release_each(parents.lock, NULL, codes, NULL), HL_EFORKED);
+    check(codes[0] == HL_EFORKED && codes[1] == HL_EFORKED);
+    expect_outcome(
+        hl_multi_lock_release_each_async(parents.lock, parents.owner, codes, record_done, &told),
+        HL_EFORKED);
+    expect_outcome(hl_lock_inspect(parents.lock, &info, NULL), HL_EFORKED);
+    expect_outcome(hl_lock_force_release(parents.lock, NULL), HL_EFORKED);
+    expect_outcome(hl_multi_lock_new(&parents.member, 1, NULL, &lock, NULL), HL_EFORKED);
+    check(!hl_lock_is_held(parents.lock, NULL));
+    hl_lock_free(parents.lock);
+}
+
+Law(multi_lock, of_the_parent_is_of_no_use_to_a_forked_child)
+{
+    hl_client *client = open_client(NULL);
+    parents.lock = new_multi(client, "a b");
+    parents.member = new_lock(client, "a");
+    parents.owner = new_owner(client);
+    expect_ok(hl_lock_acquire(parents.lock, NULL));
+    check_int(process_finish(process_start(call_everything, NULL), 10000), 0);
+    check(hl_lock_is_held(parents.lock, NULL));
+    expect_ok(hl_lock_release(parents.lock, NULL));
     expect_nothing_left();
 }
 
