@@ -3,15 +3,16 @@
 -- Take the lock, take it deeper, or make its lease longer; or stand in the queue for it.
 --
 -- KEYS name
--- ARGV field lease_ms want queue queue_ms mailbox [token_key tokens]
+-- ARGV field lease_ms want queue queue_ms mailbox [token_key tokens [tag]]
 --      want      the hold count wanted, absolute: a repeated command changes nothing
 --      queue_ms  how long the queue stands without being asked for; 0: do not queue
 --      mailbox   what a client's id follows in the name of its own channel
---      tokens    how many fencing tokens are wanted: one for each hold that may follow without a request
+--      tokens    how many fencing tokens are wanted: one for each hold that may follow without a request; none with token_key ''
+--      tag       the key of what the holder may tell of itself; who asks for it wants to know
 -- reply {1, fresh[, token]}                  held by this field, with at least this count and this lease; fresh is 1 when it was free;
 --                                            token: the last one of those wanted, as text, for a number loses digits above 2^53
 --       {-1}                                 want > 1, but the outer hold is gone
---       {0, pttl_ms, s, us, holder, count}   held by another field, at this time of the server
+--       {0, pttl_ms, s, us, holder, count[, tag]}   held by another field, at this time of the server; tag: not looked at
 --
 -- Keeps: a key of this lock never lacks an expiry, and no step shortens one. The lease is judged before anything is written,
 -- for an error raised after a write leaves the write behind: digits only, since PEXPIRE refuses the 1e3 that Lua reads. An
@@ -25,7 +26,7 @@ if not lease or lease < 1 or lease > 1e11 or not want or want < 1 then
 end
 
 local function token()
-  if not ARGV[7] then return nil end
+  if (ARGV[7] or '') == '' then return nil end
   redis.call('INCRBY', ARGV[7], ARGV[8])
   return redis.call('GET', ARGV[7])
 end
@@ -65,4 +66,5 @@ if added ~= 1 or call('ZCARD', ARGV[4]) == 1 then
   local client = string.match(holder[1], '^(.*):[^:]*$')
   if client then call('PUBLISH', ARGV[6] .. client, 'w ' .. KEYS[1]) end
 end
-return {0, redis.call('PTTL', KEYS[1]), time[1], time[2], holder[1], holder[2]}
+local tag = ARGV[9] and call('GET', ARGV[9])
+return {0, redis.call('PTTL', KEYS[1]), time[1], time[2], holder[1], holder[2], type(tag) == 'string' and tag or nil}

@@ -69,7 +69,11 @@ enum {
     /* Holds still open at close are released; by default they are lost, and expire in Redis. */
     HL_CLIENT_RELEASE_ON_CLOSE = 4,
     /* A hold whose thread ends is released; by default it is lost, and expires in Redis. */
-    HL_CLIENT_RELEASE_ON_THREAD_EXIT = 8
+    HL_CLIENT_RELEASE_ON_THREAD_EXIT = 8,
+    /* Who holds a lock is told to those who ask: host, process and thread, and since when
+     * (hl_lock_info). Of holds through this client that last longer than 20 ms, in a key of Redis
+     * beside the lock; and to this client, by those who have set this too. */
+    HL_CLIENT_TAGS = 16
 };
 
 /* Zero or NULL means the default, which is in the comment. Times are in milliseconds, at most

@@ -51,11 +51,17 @@ typedef struct hl_lock_info {
     uint32_t hold_count;   /* 0 while a lock rests after a release before min_hold_ms */
     int64_t lease_left_ms; /* -1: the key has no expiry (a stranger's PERSIST) */
     char owner[64];        /* "<uuid>:<number>", shortened when a stranger wrote a longer one */
+    /* What the holder tells of itself, if its client and this one have HL_CLIENT_TAGS and it has
+     * held for a moment (20 ms); else empty, and 0. */
+    char host[64];
+    char thread[16]; /* its name, of the one that acquired; it may have none */
+    int64_t pid;
+    int64_t held_ms; /* for how long */
 } hl_lock_info;
 
 /* clang-format off */
 #define HL_LOCK_INFO_INIT                                                                          \
-    { sizeof(hl_lock_info), false, false, 0, 0, "" }
+    { sizeof(hl_lock_info), false, false, 0, 0, "", "", "", 0, 0 }
 /* clang-format on */
 
 enum {
@@ -128,7 +134,8 @@ typedef struct hl_acquire_options {
  * Threads: any.
  * Returns: 0; HL_EINVAL (NULL, empty, longer than 512 bytes with the client's prefix, braces such
  * as "a{", "{}", "a}b{"; or it begins with "hirelock_queue:", "hirelock_fair:",
- * "hirelock_fence:" or "hirelock_rw_writer:"); HL_ENOMEM; HL_ECLOSED; HL_EFORKED.
+ * "hirelock_fence:", "hirelock_holder:" or "hirelock_rw_writer:"); HL_ENOMEM; HL_ECLOSED;
+ * HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_lock_new(hl_client *client, const char *name, hl_lock **ret_lock,
                                      hl_error *err);

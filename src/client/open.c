@@ -7,6 +7,7 @@
 #include "client/options.h"
 #include "lease/call.h"
 #include "lease/grant.h"
+#include "lease/tag.h"
 #include "lease/watchdog.h"
 
 #include <errno.h>
@@ -66,6 +67,7 @@ static void client_init(hl_client *client, const struct hli_settings *settings)
     client->generation = atomic_load(&hli_generation);
     client->settings = *settings;
     hli_random_uuid(client->id);
+    hli_tag_write_self(client->self, sizeof(client->self));
     pthread_mutex_init(&client->names_mutex, NULL);
     pthread_mutex_init(&client->waits_mutex, NULL);
     pthread_mutex_init(&client->calls_mutex, NULL);

@@ -50,7 +50,7 @@ static int options_check_times(hl_client_options *options, hl_error *err)
 static int options_check(hl_client_options *options, hl_error *err)
 {
     const unsigned known = HL_CLIENT_LAZY | HL_CLIENT_DISPATCH | HL_CLIENT_RELEASE_ON_CLOSE |
-                           HL_CLIENT_RELEASE_ON_THREAD_EXIT;
+                           HL_CLIENT_RELEASE_ON_THREAD_EXIT | HL_CLIENT_TAGS;
 
     if (options->flags & ~known)
         return hli_fail(err, HL_EINVAL, "flags hold what this version does not know");

@@ -12,6 +12,7 @@
 #include "lease/keep.h"
 #include "lease/loss.h"
 #include "lease/release.h"
+#include "lease/tag.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -86,6 +87,7 @@ int hli_acquire_init(struct hli_acquire *acquire, struct hli_name *name,
         return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
     hli_name_ref(name);
     hli_owner_ref(owner);
+    acquire->tag = hli_tag_new(name);
     acquire_take_options(acquire, options);
     /* A try waits for no holder; how long it waits for a server is the outage timeout's business.
      */
@@ -124,6 +126,7 @@ int hli_acquire_init_anew(struct hli_acquire *acquire, const struct hli_acquire 
 
 void hli_acquire_deinit(struct hli_acquire *acquire)
 {
+    free(acquire->tag);
     hli_tenure_unref(acquire->got);
     hli_owner_unref(acquire->owner);
     hli_name_unref(acquire->name);
@@ -169,6 +172,21 @@ void hli_acquire_serve(struct hli_turn *turn, struct hli_acquire *acquire)
     hli_turn_finish(turn, &acquire->wait, HL_OK);
 }
 
+static void acquire_tell_tag(const struct hli_turn *turn, hl_lock_info *info)
+{
+    const struct hli_name *name = turn->name;
+    struct hli_holder holder = {.pid = 0};
+
+    if (name->current && name->current->state == HLI_TENURE_OWN) {
+        if (name->current->tag)
+            hli_tag_read_own(name->current, turn->now, &holder);
+    } else if (name->contest && name->contest->busy.holder) {
+        holder = *name->contest->busy.holder;
+        holder.held_ms += (turn->now - name->contest->busy.at) / 1000000;
+    }
+    hli_tag_tell(&holder, info);
+}
+
 /* What a caller of an older version has no room for is left out. */
 static void acquire_tell_busy(const struct hli_turn *turn, hl_lock_info *ret_busy)
 {
@@ -189,6 +207,7 @@ static void acquire_tell_busy(const struct hli_turn *turn, hl_lock_info *ret_bus
         info.lease_left_ms = busy->pttl_ms;
         memcpy(info.owner, busy->owner, sizeof(info.owner));
     }
+    acquire_tell_tag(turn, &info);
     size_t size = ret_busy->size < sizeof(info) ? ret_busy->size : sizeof(info);
     info.size = ret_busy->size;
     memcpy(ret_busy, &info, size);

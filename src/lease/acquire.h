@@ -41,6 +41,7 @@ struct hli_acquire {
     void *event_arg;
     hl_lock_info *ret_busy;
     uint64_t *ret_token;
+    struct hli_tag *tag; /* owned; NULL once there is a hold, or without */
 
     hli_ns backoff_at; /* name mutex, as the next: looks in then */
     int64_t backoff_ms;

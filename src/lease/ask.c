@@ -15,6 +15,7 @@
 #include "lease/keep.h"
 #include "lease/loss.h"
 #include "lease/release.h"
+#include "lease/tag.h"
 
 #include <stdlib.h>
 
@@ -295,6 +296,8 @@ static void ask_kept_done(struct hli_turn *turn, struct hli_tenure *tenure, enum
         hli_grant_crossed(turn, tenure, answer);
     else if (asking == HLI_ASKING_KEEP)
         hli_keep_answered(turn, tenure, answer);
+    else if (asking == HLI_ASKING_TAG)
+        hli_tag_answered(turn, tenure, answer);
     else
         hli_deepen_answered(turn, tenure, asking, answer);
 }

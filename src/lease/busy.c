@@ -7,6 +7,7 @@
 #include "lease/ask.h"
 #include "lease/contest.h"
 #include "lease/release.h"
+#include "lease/tag.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,8 +18,8 @@ enum {
     BUSY_MISLED_MAX = 2, /* so many in a row */
 };
 
-/* {0, pttl, seconds, microseconds, holder, count} */
-enum { BUSY_PTTL = 1, BUSY_SECONDS, BUSY_MICROSECONDS, BUSY_HOLDER, BUSY_COUNT };
+/* {0, pttl, seconds, microseconds, holder, count[, tag]} */
+enum { BUSY_PTTL = 1, BUSY_SECONDS, BUSY_MICROSECONDS, BUSY_HOLDER, BUSY_COUNT, BUSY_TAG };
 
 uint64_t hli_busy_stamp(const struct hli_answer *answer)
 {
@@ -151,6 +152,23 @@ static void busy_sleep(struct hli_turn *turn, const struct hli_tenure *tenure,
         hli_ask_go(turn);
 }
 
+/* A count of 0 rests: its holder has gone. */
+static void busy_note_tag(struct hli_busy *busy, const struct hli_answer *answer)
+{
+    const struct hli_reply *tag = hli_reply_text_at(answer->reply, BUSY_TAG);
+    const struct hli_reply *owner = hli_reply_text_at(answer->reply, BUSY_HOLDER);
+    struct hli_holder holder;
+
+    free(busy->holder);
+    busy->holder = NULL;
+    if (!tag || !owner || busy->count == 0 ||
+        !hli_tag_read(tag->text, owner->text, (int64_t)(hli_busy_stamp(answer) / 1000), &holder))
+        return;
+    busy->holder = malloc(sizeof(holder));
+    if (busy->holder)
+        *busy->holder = holder;
+}
+
 static void busy_note(struct hli_turn *turn, const struct hli_answer *answer)
 {
     struct hli_busy *busy = &turn->name->contest->busy;
@@ -163,6 +181,7 @@ static void busy_note(struct hli_turn *turn, const struct hli_answer *answer)
     hli_reply_integer_at(answer->reply, BUSY_COUNT, &count);
     busy->count = count < 0 || count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
     snprintf(busy->owner, sizeof(busy->owner), "%s", owner ? owner->text : "");
+    busy_note_tag(busy, answer);
 }
 
 /* Whatever is granted from now on was granted after this request was sent. */

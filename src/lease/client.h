@@ -40,6 +40,7 @@ struct hl_client {
     struct hli_ref ref;  /* the user's until close, and one for each handle, name and async call */
     unsigned generation; /* immutable: how many forks lie before it; see hli_client_check */
     char id[HLI_UUID_LENGTH + 1]; /* immutable */
+    char self[96];                /* immutable: "pid host" */
     struct hli_settings settings;
     atomic_bool is_closed;
 

@@ -143,6 +143,8 @@ struct hli_contest *hli_contest_of(struct hli_name *name)
 
 void hli_contest_free(struct hli_contest *contest)
 {
+    if (contest)
+        free(contest->busy.holder);
     free(contest);
 }
 

@@ -15,12 +15,15 @@ enum {
     HLI_STAND_BACK_MS = 3, /* and so long to take it */
 };
 
+struct hli_holder;
+
 /* What the last busy answer said. */
 struct hli_busy {
     hli_ns at; /* 0: there was none */
     int64_t pttl_ms;
     uint32_t count;
     char owner[HLI_FIELD_SIZE];
+    struct hli_holder *holder; /* owned: what it told of itself, or NULL */
 };
 
 struct hli_contest {

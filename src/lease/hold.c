@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "lease/release.h"
+#include "lease/tag.h"
 
 static hli_ns hold_after(hli_ns from, int64_t ms, hli_ns without)
 {
@@ -66,6 +67,8 @@ void hli_hold_begin(struct hli_turn *turn, struct hli_acquire *acquire, hli_ns f
         tenure->renew_at =
             hli_earlier(tenure->renew_at,
                         hli_after_ms(turn->now, name->client->settings.watchdog_timeout_ms / 3));
+    hli_tag_begin(turn, tenure, acquire->tag);
+    acquire->tag = NULL;
     hold_stop_listening(turn);
     hli_turn_watch(turn, tenure, hli_hold_due(tenure));
 
@@ -126,6 +129,7 @@ hli_ns hli_hold_due(const struct hli_tenure *tenure)
         return hli_hold_idle_due(tenure);
     if (tenure->shows_at != 0)
         due = hli_earlier(due, tenure->shows_at);
+    due = hli_earlier(due, hli_tag_due(tenure));
     if (hold->is_watched && !tenure->in_jeopardy)
         due = hli_earlier(due, hli_hold_jeopardy_at(tenure));
     if ((hold->is_watched || tenure->is_doubted) && !tenure->is_renewing)

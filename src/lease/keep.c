@@ -9,6 +9,7 @@
 #include "lease/hold.h"
 #include "lease/loss.h"
 #include "lease/release.h"
+#include "lease/tag.h"
 
 enum {
     KEEP_MS = 20,        /* how old the word may be: so long Redisson's waiters are not seen */
@@ -27,7 +28,7 @@ static bool keep_may(const struct hli_tenure *tenure, hli_ns now)
 {
     return keep_has_word(tenure, now) && tenure->hold.is_watched &&
            now < hli_hold_jeopardy_at(tenure) && now >= tenure->hold.rests_until &&
-           tenure->passes < KEEP_PASSES && !tenure->warning.is_queued;
+           tenure->passes < KEEP_PASSES && !tenure->warning.is_queued && !hli_tag_is_shown(tenure);
 }
 
 static bool keep_needs_word(const struct hli_tenure *tenure, hli_ns now)

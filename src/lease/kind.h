@@ -49,6 +49,7 @@ struct hli_kind {      /* immutable */
     bool is_kept_up;   /* a renewal is sent for holds with a lease time of their own, too */
     bool writes;       /* its releases may write data */
     bool is_bundled;   /* several of its names go into one request (bundle.h) */
+    bool is_tagged;    /* its key is a hash that names one holder, who may tell of himself */
     const struct hli_kind *sister; /* the other half of its locks, or NULL: a deed on one may be one
                                       on both */
     const char *channel;           /* what its waiters listen to is this, and the name in braces */

@@ -11,6 +11,7 @@
 #include "lease/notice.h"
 #include "lease/release.h"
 #include "lease/renewal.h"
+#include "lease/tag.h"
 
 enum { LOSS_SLACKS = 300 }; /* in a lease */
 
@@ -151,6 +152,7 @@ hli_ns hli_loss_look(struct hli_tenure *tenure, bool *ret_renew)
         loss_warn(&turn, tenure);
         if (tenure->shows_at != 0 && turn.now >= tenure->shows_at)
             hli_deepen_show(&turn, tenure);
+        hli_tag_look(&turn, tenure);
         *ret_renew = loss_is_renewal_due(&turn, tenure);
         if (*ret_renew)
             loss_begin_renewal(&turn, tenure);

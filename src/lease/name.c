@@ -78,8 +78,8 @@ static bool name_begins(const void *bytes, size_t length, const char *prefix)
 /* A key of ours beside another name: what is done to it would be done to a lock of that name. */
 static bool name_is_reserved(const void *bytes, size_t length)
 {
-    static const char *const prefixes[] = {HLI_NAME_QUEUE, HLI_NAME_FENCE, HLI_NAME_WRITER,
-                                           HLI_NAME_FAIR};
+    static const char *const prefixes[] = {HLI_NAME_QUEUE, HLI_NAME_FENCE, HLI_NAME_TAG,
+                                           HLI_NAME_WRITER, HLI_NAME_FAIR};
 
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
         if (name_begins(bytes, length, prefixes[i]))

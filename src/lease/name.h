@@ -74,12 +74,14 @@ void hli_name_ref(struct hli_name *name);
 void hli_name_unref(struct hli_name *name);
 
 /* What is derived from a lock's name by these prefixes: Redisson's channel, our own beside it, our
- * queue, and Redisson's count of fencing tokens; and from the key of data: its fence. */
+ * queue, and Redisson's count of fencing tokens, our holder's tag; and from the key of data: its
+ * fence. */
 #define HLI_NAME_REDISSON_CHANNEL "redisson_lock__channel:"
 #define HLI_NAME_OWN_CHANNEL "hirelock:"
 #define HLI_NAME_QUEUE "hirelock_queue:"
 #define HLI_NAME_TOKEN "redisson_lock_token:"
 #define HLI_NAME_FENCE "hirelock_fence:"
+#define HLI_NAME_TAG "hirelock_holder:"
 #define HLI_NAME_WRITER "hirelock_rw_writer:" /* of a read-write lock, whose writer waits */
 #define HLI_NAME_FAIR "hirelock_fair:"
 

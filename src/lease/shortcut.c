@@ -6,6 +6,7 @@
 #include "lease/deepen.h"
 #include "lease/hold.h"
 #include "lease/keep.h"
+#include "lease/tag.h"
 
 /* A close looks at every name under its mutex after it has closed the client; so whoever sees it
  * open here is met by that look. */
@@ -50,7 +51,7 @@ bool hli_shortcut_acquire(struct hli_name *name, const struct hli_acquire_way *w
         is_nested = tenure->state == HLI_TENURE_OWN && tenure->hold.owner == owner;
         if (is_nested)
             is_done = shortcut_deepen(tenure, way);
-        else if (tenure->state == HLI_TENURE_IDLE)
+        else if (tenure->state == HLI_TENURE_IDLE && !hli_tag_is_wanted(name))
             is_done = hli_keep_take_up(tenure, owner, way);
     }
     pthread_mutex_unlock(&name->mutex);

@@ -76,6 +76,7 @@ void hli_tenure_unref(struct hli_tenure *tenure)
     hli_op_deinit(&tenure->ask);
     hli_op_deinit(&tenure->release);
     hli_write_unref(tenure->write);
+    free(tenure->tag);
     hli_name_unref(tenure->name);
     free(tenure);
 }

@@ -30,6 +30,7 @@ struct hli_name;
 struct hli_acquire;
 struct hli_wait;
 struct hli_write;
+struct hli_tag;
 
 enum hli_tenure_state {
     HLI_TENURE_NEW,
@@ -77,6 +78,7 @@ enum hli_asking {
     HLI_ASKING_DEEPEN,
     HLI_ASKING_COUNT,
     HLI_ASKING_KEEP,
+    HLI_ASKING_TAG,
 };
 
 struct hli_tenure {        /* name mutex, unless it says otherwise */
@@ -131,6 +133,7 @@ struct hli_tenure {        /* name mutex, unless it says otherwise */
     hli_ns give_up_at;         /* by then the lease is over by itself */
     struct hli_wait *releaser; /* the call that waits for it, or NULL */
     struct hli_write *write;   /* counted: what the release writes, or NULL */
+    struct hli_tag *tag;       /* owned: what the hold tells of itself, or NULL */
 
     struct hli_heap_node due;           /* watchdog mutex */
     TAILQ_ENTRY(hli_tenure) ready_link; /* watchdog mutex: in its queue for a batch */

@@ -16,7 +16,7 @@ const struct hli_script *hli_script_get(hli_script_id id)
 /* {status, ...}: how many items it has, for each status; 0: the script does not answer that. */
 struct script_shape {
     size_t gone, no, yes; /* -1, 0, 1 */
-    size_t more;          /* texts that may follow after a yes */
+    size_t more, more_no; /* texts that may follow after a yes, and after a no */
 };
 
 static bool script_is_status(const struct hli_reply *reply, struct script_shape shape)
@@ -26,8 +26,8 @@ static bool script_is_status(const struct hli_reply *reply, struct script_shape 
     if (!status || status->kind != HLI_REPLY_INTEGER || status->integer < -1 || status->integer > 1)
         return false;
     const size_t lengths[] = {shape.gone, shape.no, shape.yes};
-    size_t length = lengths[status->integer + 1];
-    size_t most = status->integer == 1 ? length + shape.more : length;
+    const size_t mores[] = {0, shape.more_no, shape.more};
+    size_t length = lengths[status->integer + 1], most = length + mores[status->integer + 1];
     for (size_t i = length; i < reply->length; i++)
         if (i >= most || !hli_reply_text_at(reply, i))
             return false;
@@ -62,8 +62,8 @@ bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply)
 {
     switch (id) {
     case HLI_SCRIPT_LOCK_ACQUIRE:
-        return script_is_status(reply,
-                                (struct script_shape){.gone = 1, .no = 6, .yes = 2, .more = 1});
+        return script_is_status(
+            reply, (struct script_shape){.gone = 1, .no = 6, .yes = 2, .more = 1, .more_no = 1});
     case HLI_SCRIPT_FAIR_LOCK_ACQUIRE:
     case HLI_SCRIPT_RW_READ_ACQUIRE:
     case HLI_SCRIPT_RW_WRITE_ACQUIRE:
@@ -83,7 +83,7 @@ bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply)
     case HLI_SCRIPT_FENCE_SET:
         return script_is_status(reply, (struct script_shape){.no = 2, .yes = 1});
     case HLI_SCRIPT_LOCK_INSPECT:
-        return script_is_status(reply, (struct script_shape){.no = 4, .yes = 4});
+        return script_is_status(reply, (struct script_shape){.no = 4, .yes = 4, .more = 3});
     case HLI_SCRIPT_RW_INSPECT:
         return script_is_status(reply, (struct script_shape){.no = 6, .yes = 6});
     case HLI_SCRIPT_SEMAPHORE_DRAIN:

@@ -75,6 +75,7 @@ static const struct hli_kind fair_kind = {
     .id = 'f',
     .is_per_owner = true,
     .is_used_once = true,
+    .is_tagged = true,
     .field_suffix = "",
     .renew = HLI_SCRIPT_LOCK_RENEW,
     .take = fair_take,

@@ -3,6 +3,7 @@
 /* Inspect and force-release: one request, one answer, blocking or async. */
 #include "base/check.h"
 #include "base/error.h"
+#include "lease/tag.h"
 #include "sync/lock.h"
 #include "sync/multi_lock.h"
 #include "sync/query.h"
@@ -23,6 +24,20 @@ static struct lock_inspect *lock_inspect_of(struct hli_query *query)
     return HLI_OF(query, struct lock_inspect, query);
 }
 
+/* {..., holder, count, tag, seconds, microseconds}; a count of 0 rests, and its holder has gone. */
+static void inspect_read_tag(const struct hli_reply *reply, hl_lock_info *info)
+{
+    const struct hli_reply *owner = hli_reply_text_at(reply, 2), *tag = hli_reply_text_at(reply, 4);
+    struct hli_holder holder = {.pid = 0};
+    int64_t seconds = 0, microseconds = 0;
+
+    hli_reply_integer_at(reply, 5, &seconds);
+    hli_reply_integer_at(reply, 6, &microseconds);
+    if (tag && info->hold_count > 0 &&
+        hli_tag_read(tag->text, owner->text, seconds * 1000 + microseconds / 1000, &holder))
+        hli_tag_tell(&holder, info);
+}
+
 static int inspect_read(struct hli_query *query, const struct hli_reply *reply)
 {
     hl_lock_info *info = &lock_inspect_of(query)->info;
@@ -41,6 +56,7 @@ static int inspect_read(struct hli_query *query, const struct hli_reply *reply)
     const char *field = owner->text; /* the text is longer than its array: clang would object */
     info->mine = strncmp(field, id, HLI_UUID_LENGTH) == 0 && field[HLI_UUID_LENGTH] == ':';
     snprintf(info->owner, sizeof(info->owner), "%s", field);
+    inspect_read_tag(reply, info);
     return HL_OK;
 }
 

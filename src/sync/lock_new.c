@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/versioned.h"
 #include "lease/keep.h"
+#include "lease/tag.h"
 #include "sync/lock.h"
 #include "sync/multi_lock.h"
 #include "sync/named.h"
@@ -18,10 +19,12 @@ enum {
 
 static int lock_inspect_format(const struct hli_name *name, struct hli_op *op)
 {
+    char tag[HLI_CHANNEL_SIZE];
     const struct hli_bytes key = {name->bytes, name->length};
+    const struct hli_bytes arg = {tag, hli_name_write(name, HLI_NAME_TAG, tag)};
 
     return hli_op_script(op, HLI_SCRIPT_LOCK_INSPECT,
-                         &(struct hli_script_words){.keys = &key, .key_count = 1});
+                         &(struct hli_script_words){&key, 1, &arg, hli_tag_is_wanted(name)});
 }
 
 static int lock_force_format(const struct hli_name *name, struct hli_op *op)

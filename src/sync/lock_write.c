@@ -5,6 +5,7 @@
 #include "lease/write.h"
 #include "sync/lock.h"
 #include "sync/multi_lock.h"
+#include "sync/multi_lock.h"
 
 #include <string.h>
 

@@ -37,11 +37,12 @@ int hli_named_get(hl_client *client, const struct hli_named *named, struct hli_n
     if (!named->bytes)
         return hli_fail(err, HL_EINVAL, "the name is NULL");
     if (named_join(client, named, bytes, &key.length) < 0)
-        return hli_fail(err, HL_EINVAL,
-                        "a name has 1 to %d bytes, no braces that split its slot, and does not "
-                        "begin with hirelock_queue:, hirelock_fair:, hirelock_fence: or "
-                        "hirelock_rw_writer:",
-                        HLI_NAME_LIMIT);
+        return hli_fail(
+            err, HL_EINVAL,
+            "a name has 1 to %d bytes, no braces that split its slot, and does not "
+            "begin with hirelock_queue:, hirelock_fair:, hirelock_fence:, hirelock_holder: or "
+            "hirelock_rw_writer:",
+            HLI_NAME_LIMIT);
     key.bytes = bytes;
     rc = hli_name_get(client, &key, ret_name);
     return rc < 0 ? hli_fail(err, rc, "%s", hl_err_text(rc)) : 0;

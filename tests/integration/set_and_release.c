@@ -296,6 +296,24 @@ Law(set_and_release, refuses_arguments_that_make_no_sense)
     check_int(recorder_count(&told), 0);
 }
 
+/* A release that would forget the value is none. */
+Law(set_and_release, is_not_for_kinds_whose_release_does_not_write)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *plain = new_lock(client, "stock"), *kind[4] = {NULL};
+    expect_ok(hl_fair_lock_new(client, "fair", NULL, &kind[0], NULL));
+    expect_ok(hl_multi_lock_new(&plain, 1, NULL, &kind[1], NULL));
+    expect_ok(hl_rw_lock_new(client, "rw", NULL, &kind[2], &kind[3], NULL));
+    for (int i = 0; i < 4; i++) {
+        expect_ok(hl_lock_acquire(kind[i], NULL));
+        expect_outcome(set_and_release(kind[i], "x"), HL_ENOTSUP);
+        check(hl_lock_is_held(kind[i], NULL));
+        expect_ok(hl_lock_release(kind[i], NULL));
+        hl_lock_free(kind[i]);
+    }
+    expect_data("(nil)");
+}
+
 Law(set_and_release, has_a_twin_that_does_not_block)
 {
     hl_client *client = open_client(NULL);

@@ -106,7 +106,9 @@ static const struct script_answer {
     {'t', "*1\r\n*3\r\n:1\r\n$0\r\n\r\n:0\r\n"},                    /* released */
     {'r', "*2\r\n*3\r\n:1\r\n$0\r\n\r\n:0\r\n*1\r\n:0\r\n"},        /* released, and not held */
     {'s', "*7\r\n:1\r\n:-1\r\n:1\r\n:2\r\n$0\r\n\r\n:1\r\n:3\r\n"}, /* yes, and busy */
-    {'m', "*0\r\n"},                                                /* nothing to tell */
+    {'u', "*7\r\n:0\r\n:9\r\n:1\r\n:2\r\n$3\r\nu:1\r\n$1\r\n1\r\n$1\r\nx\r\n"}, /* busy, tag */
+    {'v', "*7\r\n:1\r\n:9\r\n$1\r\nu\r\n$1\r\n1\r\n$1\r\nx\r\n$1\r\n1\r\n$1\r\n2\r\n"}, /* held */
+    {'m', "*0\r\n"}, /* nothing to tell */
 };
 
 /* And those that each script may give. */
@@ -124,12 +126,13 @@ static const struct script_says {
     {HLI_SCRIPT_LATCH_COUNT_DOWN, "b c"},
     {HLI_SCRIPT_LATCH_DELETE, "b c"},
     {HLI_SCRIPT_LATCH_SET_COUNT, "b c"},
-    {HLI_SCRIPT_LOCK_ACQUIRE, "a e l"},
+    {HLI_SCRIPT_LOCK_ACQUIRE, "a e l u"},
     {HLI_SCRIPT_LOCK_FORCE_RELEASE, "b c"},
-    {HLI_SCRIPT_LOCK_INSPECT, "i j"},
+    {HLI_SCRIPT_LOCK_INSPECT, "i j v"},
     {HLI_SCRIPT_LOCK_KEEP, "e f g"},
     {HLI_SCRIPT_LOCK_RELEASE, "b h"},
     {HLI_SCRIPT_LOCK_RENEW, "e f g k m"},
+    {HLI_SCRIPT_LOCK_TAG, "b c"},
     {HLI_SCRIPT_MULTI_ACQUIRE, "o p q"},
     {HLI_SCRIPT_MULTI_RELEASE, "q r t"},
     {HLI_SCRIPT_PERMIT_ACQUIRE, "e l"},
@@ -148,7 +151,7 @@ static const struct script_says {
     {HLI_SCRIPT_RW_READ_RENEW, "e f g k m"},
     {HLI_SCRIPT_RW_WRITE_ACQUIRE, "a e l"},
     {HLI_SCRIPT_RW_WRITE_RELEASE, "b h"},
-    {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "e l s"},
+    {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "e l s v"},
     {HLI_SCRIPT_SEMAPHORE_ADD, "b c"},
     {HLI_SCRIPT_SEMAPHORE_AVAILABLE, "e"},
     {HLI_SCRIPT_SEMAPHORE_DRAIN, "e"},
@@ -192,11 +195,11 @@ Test(script, may_answer_nothing_else)
 Test(script, is_plain_when_something_was_taken_or_given_back_or_is_busy)
 {
     static const struct script_says plain[] = {
-        {HLI_SCRIPT_LOCK_ACQUIRE, "e l"},
+        {HLI_SCRIPT_LOCK_ACQUIRE, "e l u"},
         {HLI_SCRIPT_LOCK_RELEASE, "h"},
         {HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "e l"},
         {HLI_SCRIPT_FAIR_LOCK_RELEASE, "h"},
-        {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "e l s"},
+        {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "e l s v"},
         {HLI_SCRIPT_SEMAPHORE_ADD, "c"},
         {HLI_SCRIPT_SEMAPHORE_UNDO, ""},
         {HLI_SCRIPT_LATCH_COUNT, "e l"},
