@@ -414,9 +414,9 @@ Law(tokens, are_exact_in_all_their_bits)
         actor_begin_acquire(actor, next, ACQUIRE(.wait_ms = -1, .ret_token = &token));
         check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{stock}"));
         expect_ok(hl_lock_release(lock, NULL));
-        expect_ok(actor_end(actor)); /* by a grant */
-        check_msg(token == counted + 1, "%llu after %llu", (unsigned long long)token,
-                  (unsigned long long)counted);
+        expect_ok(actor_end(actor)); /* by a grant, beside which a request may have taken one */
+        check_msg(token > counted && token <= counter(), "%llu after %llu",
+                  (unsigned long long)token, (unsigned long long)counted);
         expect_ok(actor_release(actor, next, NULL));
         actor_stop(actor);
         expect_gone(server, "stock");
