@@ -19,7 +19,7 @@ int hli_multi_gather_new(const hl_lock *lock, const hl_acquire_options *passed,
 {
     const struct hli_multi *multi = hli_multi_of(lock);
     struct hli_gather_item items[HLI_GATHER_LIMIT];
-    struct hli_lock_acquire said;
+    struct hli_lock_acquire said = {.name = NULL};
     int rc = 0;
 
     for (size_t i = 0; i < multi->count; i++) {
@@ -30,11 +30,13 @@ int hli_multi_gather_new(const hl_lock *lock, const hl_acquire_options *passed,
         }
         items[i] = (struct hli_gather_item){said.name, said.way};
     }
-    if (said.options.ret_token)
-        rc = hli_fail(err, HL_EINVAL, "ret_token is for fenced locks");
-    else
+    if (said.options.ret_token) {
+        hli_fail(err, HL_EINVAL, "ret_token is for fenced locks");
+        rc = HL_EINVAL;
+    } else {
         rc = hli_gather_new(&(struct hli_gathering){items, multi->count, &said.options}, ret_gather,
                             err);
+    }
     multi_items_deinit(items, multi->count);
     return rc;
 }
@@ -81,8 +83,10 @@ int hli_multi_scatter_new(const hl_lock *lock, const hl_owner *owner,
     size_t count = 0;
     int rc = multi_scatter_items(hli_multi_of(lock), owner, items, &count);
 
-    rc = rc < 0 ? hli_fail(err, rc, "%s", hl_err_text(rc))
-                : hli_scatter_new(items, count, err, ret_scatter);
+    if (rc < 0)
+        hli_fail(err, rc, "%s", hl_err_text(rc));
+    else
+        rc = hli_scatter_new(items, count, err, ret_scatter);
     for (size_t i = 0; i < count; i++)
         hli_name_unref(items[i].name);
     return rc;

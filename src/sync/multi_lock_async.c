@@ -90,10 +90,10 @@ static void multi_request_run(struct hli_callback *callback)
         multi_request_look_after(request);
         return;
     }
-    if (hli_wait_end(multi_request_wait(request)))
-        multi_request_unref(request); /* the timer's */
     if (request->scatter)
         hli_multi_write_codes(request->multi, request->scatter, request->ret_codes);
+    if (hli_wait_end(multi_request_wait(request)))
+        multi_request_unref(request); /* the timer's */
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not count references */
     request->done(code, code < 0 ? &request->err : NULL, request->arg);
     multi_request_unref(request); /* the completion's */
@@ -126,6 +126,7 @@ static void multi_request_start_gather(struct multi_request *request)
     hli_ref_take(&request->ref); /* this call's */
     hli_gather_start(gather);
     multi_request_look_after(request);
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not count references */
     multi_request_unref(request);
 }
 
@@ -161,6 +162,7 @@ static void multi_request_start_scatter(struct multi_request *request, hl_owner 
     hli_ref_take(&request->ref); /* this call's */
     hli_scatter_start(scatter, owner);
     multi_request_look_after(request);
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not count references */
     multi_request_unref(request);
 }
 

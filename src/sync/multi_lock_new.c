@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /* Handles of multi-locks: members put in order, each once, and their common name. */
+#include "base/check.h"
 #include "base/error.h"
 #include "lease/gather.h"
 #include "sync/multi_lock.h"
@@ -94,6 +95,7 @@ static int multi_join_names(struct hli_multi *multi)
 {
     size_t size = 0, used = 0;
 
+    HLI_CHECK(multi->count > 0);
     for (size_t i = 0; i < multi->count; i++)
         size += multi->members[i].name->length + 1;
     multi->name = malloc(size);
@@ -169,15 +171,16 @@ static void multi_set_options(struct hli_multi_lock *handle, const hl_lock_optio
 static int multi_make(hl_lock *const *members, size_t count, const hl_lock_options *passed,
                       hl_lock **ret_lock, hl_error *err)
 {
-    hl_lock_options options;
+    hl_lock_options options = HL_LOCK_OPTIONS_INIT;
     struct hli_multi *multi = NULL;
     struct hli_multi_lock *handle = calloc(1, sizeof(*handle));
-    int rc = handle ? multi_new(members, count, &multi, err)
-                    : hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
 
-    if (rc == 0)
+    if (!handle)
+        return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
+    int rc = multi_new(members, count, &multi, err);
+    if (multi)
         rc = multi_read_options(multi, passed, &options, err);
-    if (rc < 0) {
+    if (!multi || rc < 0) {
         hli_multi_unref(multi);
         free(handle);
         return rc;
