@@ -4,8 +4,9 @@
 /*
  * Many threads of several clients, each with any few of the same names: alone or several as one,
  * trying, waiting for a moment or for as long as it takes, with lease times and without, cancelled
- * at any moment, nested, async. Whoever has a name is alone with it, and nothing is left at the
- * end; also when the links are cut, the scripts forgotten and keys taken away meanwhile.
+ * at any moment, nested, async, with releases that are posted and locks that linger. Whoever has a
+ * name is alone with it, and nothing is left at the end; also when the links are cut, the scripts
+ * forgotten and keys taken away meanwhile.
  */
 
 #include "multi_kit.h"
@@ -44,11 +45,14 @@ static unsigned some_names(struct rioter *rioter)
 static hl_lock *lock_of(struct rioter *rioter, unsigned names)
 {
     hl_lock *members[NAMES], *lock = NULL;
+    hl_lock_options options = HL_LOCK_OPTIONS_INIT;
     size_t count = 0;
     for (int i = NAMES; i-- > 0;)
         if (names & 1u << i)
             members[count++] = rioter->name[i];
-    expect_ok(hl_multi_lock_new(members, count, NULL, &lock, NULL));
+    options.flags = rioter_random(rioter, 3) == 0 ? HL_LOCK_POSTED_RELEASE : 0;
+    options.linger_ms = rioter_random(rioter, 3) == 0 ? 15 : 0;
+    expect_ok(hl_multi_lock_new(members, count, &options, &lock, NULL));
     return lock;
 }
 
