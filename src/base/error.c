@@ -65,17 +65,16 @@ bool hl_err_is_retriable(int code)
     }
 }
 
-int hli_fail(hl_error *err, int code, const char *format, ...)
+void hli_error_set(hl_error *err, int code, const char *format, ...)
 {
     va_list args;
 
     if (!err)
-        return code;
+        return;
     err->code = code;
     va_start(args, format);
     vsnprintf(err->text, sizeof(err->text), format, args);
     va_end(args);
-    return code;
 }
 
 void hli_error_wrap(hl_error *err, const char *format, ...)

@@ -6,8 +6,14 @@
 
 #include <hirelock/error.h>
 
-/* Sets err (NULL is fine) and returns code, so that a failing call is one line. */
-int hli_fail(hl_error *err, int code, const char *format, ...)
+/* Sets err (NULL is fine) and returns code, so that a failing call is one line. A macro, for
+ * whoever reads the caller, the analyzer included, is to see what is returned. */
+#define hli_fail(err, code, ...) (hli_error_set((err), (code), __VA_ARGS__), hli_failed(code))
+static inline int hli_failed(int code)
+{
+    return code;
+}
+void hli_error_set(hl_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Puts "context: " in front of what err says; keeps the code. */

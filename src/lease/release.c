@@ -210,9 +210,8 @@ static void release_live(struct hli_turn *turn, struct hli_tenure *tenure,
                                          "only the last level is written with; still held"));
     else if (tenure->hold.count > 1)
         release_level(turn, tenure, wait);
-    else if (way->write)
-        release_hold(turn, tenure, way, wait);
-    else if (hli_keep_pass(turn, tenure) || hli_keep_linger(turn, tenure, way->linger_ms))
+    else if (!way->write &&
+             (hli_keep_pass(turn, tenure) || hli_keep_linger(turn, tenure, way->linger_ms)))
         hli_turn_finish(turn, wait, HL_OK);
     else
         release_hold(turn, tenure, way, wait);

@@ -90,10 +90,10 @@ static bool multi_insert(struct hli_multi *multi, const hl_lock *member)
     return true;
 }
 
-/* A comma behind each, and a NUL in place of the last. */
+/* With commas between them. */
 static int multi_join_names(struct hli_multi *multi)
 {
-    size_t size = 0, used = 0;
+    size_t size = 1, used = 0;
 
     HLI_CHECK(multi->count > 0);
     for (size_t i = 0; i < multi->count; i++)

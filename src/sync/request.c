@@ -179,9 +179,10 @@ static void posted_run(struct hli_callback *callback)
         code = posted_begin_anew(posted);
     if (hli_wait_end(&posted->acquire.wait))
         posted_unref(posted); /* the timer's */
+    /* NOLINTBEGIN(clang-analyzer-unix.Malloc): it does not count references */
     if (posted->done)
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not count references */
         posted->done(code, code < 0 ? &posted->err : NULL, posted->arg);
+    /* NOLINTEND(clang-analyzer-unix.Malloc) */
     posted_unref(posted); /* the completion's */
 }
 
