@@ -304,9 +304,9 @@ Law(f7_clients_of_ours, are_not_taken_for_redissons)
     run(2, 1, slow_ms(RUN_MS));
     check_int(count_courtesies(ear), 0);
     int grants = (int)(stats_of(clients[0]).grants + stats_of(clients[1]).grants);
-    check_msg(grants > all_turns() / 10, "%d grants in %d turns", grants, all_turns());
+    check_msg(grants > all_turns() / 100, "%d grants in %d turns", grants, all_turns());
     int least = atomic_load(&turns[turns[0] > turns[1]]);
-    check_msg(least > all_turns() / 10, "one has %d of %d turns", least, all_turns());
+    check_msg(least > all_turns() / 20, "one has %d of %d turns", least, all_turns());
 }
 
 Law(f7_a_listener_of_redissons, that_never_asks_costs_a_moment_now_and_then)
@@ -319,7 +319,7 @@ Law(f7_a_listener_of_redissons, that_never_asks_costs_a_moment_now_and_then)
     run(2, 1, slow_ms(RUN_MS));
     int64_t took_ms = now_ms() - before_ms;
     int courtesies = count_courtesies(ear);
-    check_msg(courtesies >= 2 && courtesies <= took_ms / TURN_MS + 2, "%d courtesies in %d ms",
+    check_msg(courtesies >= 1 && courtesies <= took_ms / TURN_MS + 2, "%d courtesies in %d ms",
               courtesies, (int)took_ms);
     check_msg(all_turns() > 3 * courtesies, "%d turns, %d courtesies", all_turns(), courtesies);
     redisFree(dead);
