@@ -26,13 +26,13 @@ struct hli_gather {
 
     /* Steps are made by one thread at a time, whichever is told something: it makes those of others
      * that come meanwhile too. */
-    atomic_uint kicks; /* steps to be made */
-    bool is_over;      /* of the steps, as all below but for the bundle's and `current` */
-    int stop_code;     /* what it fails with, once it does */
-    bool alone;        /* a bundle was refused: each name is asked for alone */
-    size_t next;       /* the parts before it are held */
-    size_t bundle_end;
+    atomic_uint kicks;     /* steps to be made */
+    atomic_bool is_over;   /* none is, until the call begins anew */
     atomic_size_t current; /* the part that is waited for */
+    int stop_code;         /* of the steps, as the next ones: what it fails with, once it does */
+    bool alone;            /* a bundle was refused: each name is asked for alone */
+    size_t next;           /* the parts before it are held */
+    size_t bundle_end;
 
     _Atomic int bundle_state; /* hli_gather_bundle */
     struct hli_bundle bundle;
@@ -54,6 +54,7 @@ struct hli_gathering {
 
 /* Prepares the call; nothing is sent. Errors: HL_EINVAL, HL_ENOMEM. */
 int hli_gather_new(const struct hli_gathering *what, struct hli_gather **ret_gather, hl_error *err);
+
 void hli_gather_ref(struct hli_gather *gather);
 void hli_gather_unref(struct hli_gather *gather);
 
@@ -68,5 +69,12 @@ int hli_gather_settle(struct hli_gather *gather);
 
 /* Begins, and blocks until the end. */
 int hli_gather_block(struct hli_gather *gather);
+
+/* For gather_call.c: makes a step, and those that are wanted meanwhile; with a reference. */
+void hli_gather_kick(struct hli_gather *gather);
+/* A part's `finished`. */
+void hli_gather_part_finished(struct hli_wait *wait);
+/* Errors: HL_ENOMEM. */
+int hli_gather_init_bundle(struct hli_gather *gather, size_t count);
 
 #endif

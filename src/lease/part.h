@@ -27,6 +27,21 @@ static inline int hli_part_code(const struct hli_part *part)
     return part->acquire.wait.code;
 }
 
+static inline enum hli_part_state hli_part_state_of(const struct hli_part *part)
+{
+    return (enum hli_part_state)atomic_load(&part->state);
+}
+
+static inline bool hli_part_is_held(const struct hli_part *part)
+{
+    return hli_part_state_of(part) == HLI_PART_TOLD && hli_part_code(part) == HL_OK;
+}
+
+static inline bool hli_part_has_failed(const struct hli_part *part)
+{
+    return hli_part_state_of(part) == HLI_PART_TOLD && hli_part_code(part) < 0;
+}
+
 /* Does the owner hold the name, and is that hold over meanwhile? Returns the first. */
 bool hli_part_look_at_outer(struct hli_name *name, const struct hl_owner *owner, bool *ret_is_lost);
 
