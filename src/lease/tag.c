@@ -123,24 +123,38 @@ void hli_tag_answered(struct hli_turn *turn, struct hli_tenure *tenure,
     hli_deepen_go(turn, tenure);
 }
 
+/* A number and the space behind it. */
+static bool tag_read_number(const char **text, int64_t *ret_number)
+{
+    char *end;
+
+    *ret_number = strtoll(*text, &end, 10);
+    if (end == *text || *end != ' ')
+        return false;
+    *text = end + 1;
+    return true;
+}
+
 /* "field since_ms pid host thread"; the last may have spaces, or be empty. */
 bool hli_tag_read(const char *text, const char *holder, int64_t server_ms,
                   struct hli_holder *ret_holder)
 {
     size_t length = strlen(holder);
-    long long since_ms = 0, pid = 0;
-    int at = 0;
+    int64_t since_ms = 0, pid = 0;
 
-    *ret_holder = (struct hli_holder){.pid = 0};
     if (length == 0 || strncmp(text, holder, length) != 0 || text[length] != ' ')
         return false;
     text += length + 1;
-    if (sscanf(text, "%lld %lld %63s%n", &since_ms, &pid, ret_holder->host, &at) != 3)
+    if (!tag_read_number(&text, &since_ms) || !tag_read_number(&text, &pid))
         return false;
+    size_t host = strcspn(text, " ");
+    if (host == 0)
+        return false;
+    *ret_holder = (struct hli_holder){
+        .pid = pid, .held_ms = since_ms > 0 && server_ms > since_ms ? server_ms - since_ms : 0};
+    snprintf(ret_holder->host, sizeof(ret_holder->host), "%.*s", (int)host, text);
     snprintf(ret_holder->thread, sizeof(ret_holder->thread), "%s",
-             text[at] == ' ' ? text + at + 1 : "");
-    ret_holder->pid = pid;
-    ret_holder->held_ms = server_ms > since_ms ? server_ms - since_ms : 0;
+             text[host] == ' ' ? text + host + 1 : "");
     return true;
 }
 

@@ -57,14 +57,14 @@ static void write_fill(struct hli_write *write, const hl_write *said, struct hli
 int hli_write_new(const hl_write *passed, struct hli_write **ret_write, hl_error *err)
 {
     hl_write said = HL_WRITE_INIT;
-    struct hli_bytes key;
+    struct hli_bytes key = {NULL, 0};
 
     if (!passed || !hli_versioned_read(&said, sizeof(said), passed))
         return hli_fail(err, HL_EINVAL,
                         "the write is NULL, its size is not set, or it holds what this version "
                         "does not know");
     int rc = write_check(&said, &key, err);
-    if (rc < 0)
+    if (!key.data)
         return rc;
     struct hli_write *write = malloc(sizeof(*write) + key.length + said.value_length);
     if (!write)

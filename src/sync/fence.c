@@ -104,69 +104,78 @@ static int fence_enter(hl_client *client, hl_error *err)
     return rc == 0 ? 0 : hli_fail(err, rc, "%s", client ? hl_err_text(rc) : "the client is NULL");
 }
 
-/* The write, checked, as a call that is ready to be begun. */
-static int fenced_set_prepare(hl_client *client, const hl_write *passed,
-                              struct fence_call **ret_fence, hl_error *err)
+/* A call that is ready to be begun; or NULL, with the reason in ret_code. */
+static struct fence_call *fenced_set_prepare(hl_client *client, const hl_write *passed,
+                                             int *ret_code, hl_error *err)
 {
+    struct fence_call *fence = NULL;
     struct hli_write *write = NULL;
-    int rc = hli_write_new(passed, &write, err);
 
-    if (rc < 0)
-        return rc;
-    struct fence_call *fence = hli_write_has_token(write) ? fenced_set_new(client, write) : NULL;
+    *ret_code = hli_write_new(passed, &write, err);
+    if (!write)
+        return NULL;
     if (!hli_write_has_token(write))
-        rc = hli_fail(err, HL_EINVAL, "a fenced write needs a token");
-    else if (!fence)
-        rc = hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
+        *ret_code = hli_fail(err, HL_EINVAL, "a fenced write needs a token");
+    else if (!(fence = fenced_set_new(client, write)))
+        *ret_code = hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
     hli_write_unref(write);
-    *ret_fence = fence;
-    return rc;
+    return fence;
 }
 
-static int fenced_last_prepare(hl_client *client, struct hli_bytes said,
-                               struct fence_call **ret_fence, hl_error *err)
+static struct fence_call *fenced_last_prepare(hl_client *client, struct hli_bytes said,
+                                              int *ret_code, hl_error *err)
 {
-    struct hli_bytes key;
-    int rc = hli_write_key(said.data, said.length, &key, err);
+    struct fence_call *fence = NULL;
+    struct hli_bytes key = {NULL, 0};
 
-    if (rc < 0)
-        return rc;
-    *ret_fence = fenced_last_new(client, key);
-    return *ret_fence ? 0 : hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
+    *ret_code = hli_write_key(said.data, said.length, &key, err);
+    if (key.data && !(fence = fenced_last_new(client, key)))
+        *ret_code = hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
+    return fence;
+}
+
+/* Blocks until the end, and frees it. */
+static int fence_call_run(struct fence_call *fence, uint64_t *ret_token, hl_error *err)
+{
+    int rc = hli_call_block(&fence->call, err);
+
+    if (rc == HL_OK && ret_token)
+        *ret_token = (uint64_t)fence->token;
+    hli_call_unref(&fence->call);
+    return rc;
 }
 
 int hl_fenced_set(hl_client *client, const hl_write *write, hl_error *err)
 {
-    struct fence_call *fence = NULL;
     int rc = fence_enter(client, err);
 
     if (rc < 0)
         return rc;
-    rc = fenced_set_prepare(client, write, &fence, err);
-    if (rc == 0) {
-        rc = hli_call_block(&fence->call, err);
-        hli_call_unref(&fence->call);
-    }
+    struct fence_call *fence = fenced_set_prepare(client, write, &rc, err);
+    if (fence)
+        rc = fence_call_run(fence, NULL, err);
     hli_client_leave(client);
     return rc;
+}
+
+static int fenced_last(hl_client *client, struct hli_bytes key, uint64_t *ret_token, hl_error *err)
+{
+    int rc = 0;
+
+    if (!ret_token)
+        return hli_fail(err, HL_EINVAL, "ret_token is NULL");
+    struct fence_call *fence = fenced_last_prepare(client, key, &rc, err);
+    return fence ? fence_call_run(fence, ret_token, err) : rc;
 }
 
 int hl_fenced_last(hl_client *client, const void *key, size_t key_length, uint64_t *ret_token,
                    hl_error *err)
 {
-    struct fence_call *fence = NULL;
     int rc = fence_enter(client, err);
 
     if (rc < 0)
         return rc;
-    rc = ret_token ? fenced_last_prepare(client, (struct hli_bytes){key, key_length}, &fence, err)
-                   : hli_fail(err, HL_EINVAL, "ret_token is NULL");
-    if (rc == 0) {
-        rc = hli_call_block(&fence->call, err);
-        if (rc == HL_OK)
-            *ret_token = (uint64_t)fence->token;
-        hli_call_unref(&fence->call);
-    }
+    rc = fenced_last(client, (struct hli_bytes){key, key_length}, ret_token, err);
     hli_client_leave(client);
     return rc;
 }
@@ -187,13 +196,12 @@ static void fenced_last_tell(struct hli_call *call)
 
 int hl_fenced_set_async(hl_client *client, const hl_write *write, hl_done_cb done, void *arg)
 {
-    struct fence_call *fence = NULL;
     int rc = done ? hli_client_enter(client) : HL_EINVAL;
 
     if (rc < 0)
         return rc;
-    rc = fenced_set_prepare(client, write, &fence, NULL);
-    if (rc == 0) {
+    struct fence_call *fence = fenced_set_prepare(client, write, &rc, NULL);
+    if (fence) {
         fence->done = done;
         fence->arg = arg;
         rc = hli_call_begin(&fence->call, fenced_set_tell);
@@ -205,13 +213,13 @@ int hl_fenced_set_async(hl_client *client, const hl_write *write, hl_done_cb don
 int hl_fenced_last_async(hl_client *client, const void *key, size_t key_length, hl_token_cb done,
                          void *arg)
 {
-    struct fence_call *fence = NULL;
     int rc = done ? hli_client_enter(client) : HL_EINVAL;
 
     if (rc < 0)
         return rc;
-    rc = fenced_last_prepare(client, (struct hli_bytes){key, key_length}, &fence, NULL);
-    if (rc == 0) {
+    struct fence_call *fence =
+        fenced_last_prepare(client, (struct hli_bytes){key, key_length}, &rc, NULL);
+    if (fence) {
         fence->told = done;
         fence->arg = arg;
         rc = hli_call_begin(&fence->call, fenced_last_tell);

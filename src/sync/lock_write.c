@@ -5,7 +5,6 @@
 #include "lease/write.h"
 #include "sync/lock.h"
 #include "sync/multi_lock.h"
-#include "sync/multi_lock.h"
 
 #include <string.h>
 
@@ -37,7 +36,7 @@ static int lock_write_prepare(const hl_lock *lock, const hl_write *passed,
 
 int hl_lock_set_and_release(hl_lock *lock, hl_owner *owner, const hl_write *write, hl_error *err)
 {
-    struct hli_release_way way;
+    struct hli_release_way way = {.write = NULL};
     int rc = hli_lock_enter(lock, err);
 
     if (rc < 0)
@@ -54,7 +53,7 @@ int hl_lock_set_and_release(hl_lock *lock, hl_owner *owner, const hl_write *writ
 int hl_lock_set_and_release_async(hl_lock *lock, hl_owner *owner, const hl_write *write,
                                   hl_done_cb done, void *arg)
 {
-    struct hli_release_way way;
+    struct hli_release_way way = {.write = NULL};
     int rc = hli_lock_enter(lock, NULL);
 
     if (rc < 0)
