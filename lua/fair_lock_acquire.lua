@@ -59,6 +59,7 @@ if is_free or is_queued then
   local last = tonumber(redis.pcall('HGET', signs, 'look') or 0) or 0
   looks = now - last >= grace / (is_free and 10 or 2)
 end
+if is_free and not looks then hint = grace end -- somebody has just looked: the head is dead by then, or has it
 if looks then
   head, hint = look(field, is_free, now)
   if is_free and (not head or head == field) then return take() end

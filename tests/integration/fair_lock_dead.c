@@ -95,6 +95,19 @@ FairLaw(fair_dead, waiters_alone_do_not_keep_a_newcomer_out)
     expect_ok(hl_lock_release(lock, NULL));
 }
 
+/* The release has looked who hears it, and whoever comes next does not look again at once. */
+FairLaw(fair_dead, head_keeps_nobody_out_who_comes_right_after_a_look)
+{
+    begin(60000);
+    redis_do(server, "RPUSH " FAIR_QUEUE " 00000000-0000-0000-0000-000000000000:1");
+    redis_do(server, "ZADD " FAIR_ENDS " 99999999999999 00000000-0000-0000-0000-000000000000:1");
+    expect_ok(hl_lock_release(held, NULL));
+    int64_t before_ms = now_ms();
+    expect_ok(hl_lock_acquire_for(lock, slow_ms(20000), NULL));
+    check(now_ms() - before_ms < slow_ms(10000));
+    expect_ok(hl_lock_release(lock, NULL));
+}
+
 FairLaw(fair_dead, holder_is_followed_by_the_head_when_its_lease_is_over)
 {
     struct fair_waiter dead;
