@@ -76,10 +76,16 @@ static inline int64_t java_asks(const char *owner)
                      (long long)java_clock_ms(), JAVA_LEASE_MS, JAVA_WAIT_MS);
 }
 
-static inline int64_t java_tries(const char *owner)
+/* At a time of its own. */
+static inline int64_t java_tries_at(const char *owner, int64_t clock_ms)
 {
     return redis_int(server, "EVAL %s " JAVA_KEYS "%s %lld %d %d 0", java_fair_lock, owner,
-                     (long long)java_clock_ms(), JAVA_LEASE_MS, JAVA_WAIT_MS);
+                     (long long)clock_ms, JAVA_LEASE_MS, JAVA_WAIT_MS);
+}
+
+static inline int64_t java_tries(const char *owner)
+{
+    return java_tries_at(owner, java_clock_ms());
 }
 
 static inline int64_t java_unlocks(const char *owner)
