@@ -103,6 +103,15 @@ void hli_acquire_serve(struct hli_turn *turn, struct hli_acquire *acquire);
 /* The same, with the last busy answer as its reason. Name mutex. */
 void hli_acquire_fail_busy(struct hli_turn *turn, struct hli_acquire *acquire, int code);
 
+/* Its wait time is over, or nothing was heard for as long as it goes: with what there is to say.
+ * Name mutex. */
+void hli_acquire_time_out(struct hli_turn *turn, struct hli_acquire *acquire);
+void hli_acquire_fail_unheard(struct hli_turn *turn, struct hli_acquire *acquire);
+
+/* It is no longer one of the waiters; or waits for nothing any more. Name mutex. */
+void hli_acquire_leave_line(struct hli_turn *turn, struct hli_acquire *acquire);
+void hli_acquire_withdraw(struct hli_turn *turn, struct hli_acquire *acquire);
+
 /* The client is closed: HL_ECANCELED for all that wait on the name. */
 void hli_acquire_cancel_all(struct hli_turn *turn);
 

@@ -72,9 +72,7 @@ void hli_hold_begin(struct hli_turn *turn, struct hli_acquire *acquire, hli_ns f
     hold_stop_listening(turn);
     hli_turn_watch(turn, tenure, hli_hold_due(tenure));
 
-    TAILQ_REMOVE(&name->waiters, acquire, link);
-    acquire->is_waiting = false;
-    hli_uncount(&name->client->counters.waiters_now);
+    hli_acquire_leave_line(turn, acquire);
     hli_tenure_ref(tenure); /* the call's, until it is settled */
     acquire->got = tenure;
     hli_turn_finish(turn, &acquire->wait, HL_OK);

@@ -59,4 +59,17 @@ void hli_release_bury_all(struct hli_turn *turn);
 /* DEAD: out of the name, and its reference is dropped at the turn's end. Name mutex. */
 void hli_tenure_bury(struct hli_turn *turn, struct hli_tenure *tenure);
 
+/* For release.c and release_answer.c. */
+
+enum { HLI_RELEASE_RETRY_MS = 100 };
+
+/* Sends it, unless it is in flight. Name mutex. */
+void hli_release_send(struct hli_turn *turn, struct hli_tenure *tenure);
+
+/* Its answer has come. */
+void hli_release_done(struct hli_op *op, const struct hli_answer *answer);
+
+/* The result, for the call that waits; of a posted one only a failure. Name mutex. */
+void hli_release_tell(struct hli_turn *turn, struct hli_tenure *tenure, int code, const char *text);
+
 #endif
