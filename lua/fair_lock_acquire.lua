@@ -53,11 +53,12 @@ if is_free and not head then return take() end
 now, time = now_ms()
 if is_free and head == field then return take() end
 
--- Not each who asks while the head is on its way to a free lock, or who asks again while it is held.
+-- Not each who asks while the head is on its way to a free lock, or who asks again while it is held; but twice while a place
+-- stands, so that the end of a head that lives is moved on before it comes.
 local is_queued, looks = call('ZSCORE', ends, field), false
 if is_free or is_queued then
   local last = tonumber(redis.pcall('HGET', signs, 'look') or 0) or 0
-  looks = now - last >= grace / (is_free and 10 or 2)
+  looks = now - last >= math.min(grace, stand) / (is_free and 10 or 2)
 end
 if is_free and not looks then hint = grace end -- somebody has just looked: the head is dead by then, or has it
 if looks then

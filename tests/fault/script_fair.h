@@ -26,6 +26,13 @@ static inline const char *fair_run(hli_script_id id, const char *words)
     return fault_script(server, id, "n", args);
 }
 
+static inline int64_t fair_now(void)
+{
+    long long seconds = 0, us = 0;
+    check_int(sscanf(redis_str(server, "TIME"), "%lld %lld", &seconds, &us), 2);
+    return seconds * 1000 + us / 1000;
+}
+
 /* The queue may be looked through again. */
 static inline void fair_look_is_due(void)
 {
@@ -47,11 +54,12 @@ static inline const char *fair_ask(const char *field)
     return fair_acquire(words);
 }
 
-/* The same, a moment after the call before. */
+/* The same, a moment after a call that looked, however long this machine took for it. */
 static inline const char *fair_ask_at_once(const char *field)
 {
     char words[64];
     snprintf(words, sizeof words, "%s 30000 1 300000", field);
+    redis_do(server, "HSET " FAIR_SIGNS " look %lld", (long long)fair_now() + 60000);
     return fair_run(HLI_SCRIPT_FAIR_LOCK_ACQUIRE, words);
 }
 
@@ -89,13 +97,6 @@ static inline void fair_check_queue(const char *fields)
 {
     check_str(redis_str(server, "LRANGE " FAIR_QUEUE " 0 -1"), fields);
     check_int(redis_int(server, "ZCARD " FAIR_ENDS), redis_int(server, "LLEN " FAIR_QUEUE));
-}
-
-static inline int64_t fair_now(void)
-{
-    long long seconds = 0, us = 0;
-    check_int(sscanf(redis_str(server, "TIME"), "%lld %lld", &seconds, &us), 2);
-    return seconds * 1000 + us / 1000;
 }
 
 /* In how many milliseconds Redisson's clients would pass it over. */

@@ -226,6 +226,23 @@ DeadTest(the_end_of_a_living_head_is_moved_on_while_the_lock_is_held)
     redisFree(java);
 }
 
+/* So one that is moved on by a look is not over before the next. */
+DeadTest(whoever_asks_often_looks_often_and_no_end_is_missed)
+{
+    redisContext *java = HEARS("J:1");
+    fair_queue_of("");
+    fair_java_queues("J:1", 400000);
+    fair_ask("B:1");
+    for (int i = 0; i < 10; i++) {
+        int64_t before_ms = fair_now();
+        redis_do(server, "HSET " FAIR_SIGNS " look %lld", (long long)before_ms - 250);
+        fault_script(server, HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "n",
+                     "PUBLISH NUMSUB 500 1000 B:1 30000 1 300000"); /* its place stands for 500 */
+        check(redis_int(server, "HGET " FAIR_SIGNS " look") >= before_ms);
+    }
+    redisFree(java);
+}
+
 /* By the ends, as Redisson does; and of ours only who does not ask. */
 DeadTest(who_may_not_count_listeners_goes_by_the_ends)
 {
