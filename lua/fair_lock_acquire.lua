@@ -3,14 +3,15 @@
 -- Take the fair lock, take it deeper, or make its lease longer; or queue for it, or say that one still waits.
 --
 -- KEYS name
--- ARGV publish numsub stand_ms grace_ms field lease_ms want wait_ms
+-- ARGV publish numsub stand_ms grace_ms field lease_ms want wait_ms [tag]
 --      want     the hold count wanted, absolute: a repeated command changes nothing
 --      wait_ms  what the waiter adds to the end of a predecessor of Redisson's; 0: do not queue
+--      tag      the key of what the holder may tell of itself; who asks for it wants to know
 -- reply {1, fresh}                           held by this field, with at least this count and this lease; fresh is 1 when it was free
 --       {-1}                                 want > 1, but the outer hold is gone
---       {0, pttl_ms, s, us, holder, count}   not now, at this time of the server. pttl_ms: after so long it is worth to ask
---                                            again, for the head of the queue; -1 for the others. A try is told the lease. When
---                                            nobody holds it, holder is the head of the queue, and count 0.
+--       {0, pttl_ms, s, us, holder, count[, tag]}   not now, at this time of the server. pttl_ms: after so long it is worth to
+--                                            ask again, for the head of the queue; -1 for the others. A try is told the lease.
+--                                            When nobody holds it, holder is the head of the queue, and count 0. tag: not looked at.
 --
 -- Keeps: a lock that is free is taken by the head of its queue alone. Who queues stands in both of Redisson's keys or in none, at
 -- the tail, and keeps its place while it asks. The lease is judged before anything is written; the place may be refused, as at
@@ -92,4 +93,5 @@ if is_free then
 end
 local left = call('PTTL', key)
 if waits > 0 and head ~= field then left = -1 end
-return {0, left == 0 and 1 or left, time[1], time[2], holder[1], holder[2]}
+local tag = ARGV[9] and redis.pcall('GET', ARGV[9])
+return {0, left == 0 and 1 or left, time[1], time[2], holder[1], holder[2], type(tag) == 'string' and tag or nil}

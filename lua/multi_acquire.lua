@@ -3,14 +3,15 @@
 -- Take several locks at once; or, for a caller that waits, what stands before the first busy one, and a place in the queue for that.
 --
 -- KEYS name...                    in the order in which they are taken, which is the same for all clients
--- ARGV lease_ms waits queue_ms mailbox, and for each name: field queue
+-- ARGV lease_ms waits queue_ms mailbox, and for each name: field queue tag
 --      waits     0: all or nothing; 1: the caller will wait for the first busy one, holding what precedes it
 --      queue_ms  how long a queue stands without being asked for
 --      mailbox   what a client's id follows in the name of its own channel
+--      tag       the key of what a holder may tell of itself, when the caller wants to know; else ''
 -- reply {item...}, for the names up to the first busy one, each what lock_acquire would say:
 --       {1, fresh}                           held by this field, with at least this lease; fresh is 1 when it was free
 --       {2}                                  it is free, or this field's, and was left as it is, for a later one is busy
---       {0, pttl_ms, s, us, holder, count}   held by another field, at this time of the server
+--       {0, pttl_ms, s, us, holder, count[, tag]}   held by another field, at this time of the server; tag: not looked at
 --
 -- Keeps: what lock_acquire keeps. All names are looked at before anything is written, so a key that is no lock stops everything;
 -- an expiry that is refused (by ACL) takes all keys of this call back.
@@ -20,7 +21,7 @@ if not lease or lease < 1 or lease > 1e11 then return redis.error_reply('HIRELOC
 
 local free, items, busy, busy_holder = {}, {}, nil, nil
 for i, name in ipairs(KEYS) do
-  local holder, field = call('HGETALL', name), argv[3 + 2 * i]
+  local holder, field = call('HGETALL', name), argv[2 + 3 * i]
   free[i] = holder[1] == nil
   local mine = false
   for j = 1, #holder, 2 do mine = mine or holder[j] == field end
@@ -34,7 +35,7 @@ if busy and not waits then
 end
 
 for i = 1, count do
-  local name, field = KEYS[i], argv[3 + 2 * i]
+  local name, field = KEYS[i], argv[2 + 3 * i]
   if free[i] then
     call('HSET', name, field, '1')
     local expiry = pcall('PEXPIRE', name, argv[1])
@@ -50,11 +51,11 @@ for i = 1, count do
   items[i] = {1, free[i] and 1 or 0}
 end
 for i = 1, count do
-  if free[i] then pcall('DEL', argv[4 + 2 * i]) end
+  if free[i] then pcall('DEL', argv[3 + 3 * i]) end
 end
 if not busy then return items end
 
-local name, field, queue = KEYS[busy], argv[3 + 2 * busy], argv[4 + 2 * busy]
+local name, field, queue = KEYS[busy], argv[2 + 3 * busy], argv[3 + 3 * busy]
 local time, added = pcall('TIME'), 0
 if time.err then
   time = {'0', '0'} -- without a clock nobody can tell an old grant from a new one: no queue
@@ -66,5 +67,6 @@ if added ~= 1 or pcall('ZCARD', queue) == 1 then
   local client = string.match(busy_holder[1], '^(.*):[^:]*$')
   if client then pcall('PUBLISH', argv[4] .. client, 'w ' .. name) end
 end
-items[busy] = {0, call('PTTL', name), time[1], time[2], busy_holder[1], busy_holder[2]}
+local tag = argv[4 + 3 * busy] ~= '' and pcall('GET', argv[4 + 3 * busy])
+items[busy] = {0, call('PTTL', name), time[1], time[2], busy_holder[1], busy_holder[2], type(tag) == 'string' and tag or nil}
 return items

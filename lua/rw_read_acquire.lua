@@ -3,13 +3,15 @@
 -- Take a read lock, take it deeper, or make its lease longer.
 --
 -- KEYS name
--- ARGV field lease_ms want writer under
+-- ARGV field lease_ms want writer under [tag]
 --      want      the hold count wanted, absolute: a repeated command changes nothing
 --      writer    the key by which a waiting writer asks new readers to stay away
 --      under     the field by which this reader holds the lock for writing, or ''
+--      tag       the key of what a writer may tell of itself; who asks for it wants to know
 -- reply {1, fresh}                           held by this field, with at least this count and this lease; fresh is 1 when it was free
 --       {-1}                                 want > 1, but the outer hold is gone
---       {0, pttl_ms, '0', '0', holder, count}  held for writing by another; or wanted by that writer, whose count is '0'
+--       {0, pttl_ms, s, us, holder, count[, tag]}  held for writing by another; or wanted by that writer, whose count is '0'. s and
+--                                              us: the server's time if there is a tag, which is not looked at; else '0'
 --
 -- Keeps: each level has a hold key of its own, which expires with its lease: Redisson's readers set the lock's expiry from
 -- those of all readers when they leave, and a reader of whose hold keys none is left is over. A field without any is taken for
@@ -37,7 +39,10 @@ if count == 0 and want > 1 then return {-1} end
 local function busy(holder, holds, expiry)
   local pttl = call('PTTL', name)
   if expiry and (pttl < 0 or expiry < pttl) then pttl = expiry end
-  return {0, pttl, '0', '0', holder, holds}
+  local tag = ARGV[6] and redis.pcall('GET', ARGV[6])
+  if type(tag) ~= 'string' then return {0, pttl, '0', '0', holder, holds} end
+  local time = redis.pcall('TIME')
+  return {0, pttl, time[1] or '0', time[2] or '0', holder, holds, tag}
 end
 
 if count == 0 and writes < 1 then

@@ -3,14 +3,16 @@
 -- Take a write lock, take it deeper, or make its lease longer.
 --
 -- KEYS name
--- ARGV field lease_ms want writer prefer_ms
+-- ARGV field lease_ms want writer prefer_ms [tag]
 --      field      with its ':write'
 --      want       the hold count wanted, absolute: a repeated command changes nothing
 --      writer     the key by which a waiting writer asks new readers of ours to stay away
 --      prefer_ms  for how long, unless it asks again; 0: it does not
+--      tag        the key of what a writer may tell of itself; who asks for it wants to know
 -- reply {1, fresh}                           held by this field, with at least this count and this lease; fresh is 1 when it was free
 --       {-1}                                 want > 1, but the outer hold is gone
---       {0, pttl_ms, '0', '0', holder, count}  held by another; pttl_ms is when it may be free at the latest
+--       {0, pttl_ms, s, us, holder, count[, tag]}  held by another; pttl_ms is when it may be free at the latest. s and us: the
+--                                              server's time if there is a tag, which is not looked at; else '0'
 --
 -- Keeps: a key of this lock never lacks an expiry, and no step shortens one. A reader of whose hold keys none is left is over,
 -- but its field stays, and while others renew the lock it would keep writers out. So who finds readers looks at eight of them,
@@ -95,4 +97,7 @@ end
 if ARGV[5] ~= '0' then pcall('SET', ARGV[4], own, 'PX', ARGV[5]) end
 local expiry = call('PTTL', name)
 if pttl and (expiry < 0 or pttl < expiry) then expiry = pttl end
-return {0, expiry, '0', '0', holder, count}
+local tag = ARGV[6] and pcall('GET', ARGV[6])
+if type(tag) ~= 'string' then return {0, expiry, '0', '0', holder, count} end
+local time = pcall('TIME')
+return {0, expiry, time[1] or '0', time[2] or '0', holder, count, tag}

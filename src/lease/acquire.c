@@ -116,6 +116,7 @@ int hli_acquire_init_anew(struct hli_acquire *acquire, const struct hli_acquire 
         .ret_busy = late->ret_busy,
         .ret_token = late->ret_token,
     };
+    acquire->tag = hli_tag_again(late->tag);
     acquire_start_clock(acquire, HL_WAIT_FOREVER, err);
     acquire->wait.started = late->wait.started;
     acquire->wait.deadline = late->wait.deadline;
@@ -371,6 +372,7 @@ static int acquire_settle_nested(struct hli_turn *turn, struct hli_acquire *acqu
 /* What was got is over already: the call waits on, as the first in the line. */
 static int acquire_wait_on(struct hli_turn *turn, struct hli_acquire *acquire)
 {
+    acquire->tag = hli_tag_again(acquire->got->tag);
     if (turn->name->kind->is_used_once)
         return HLI_ACQUIRE_ANEW;
     acquire->got = NULL; /* the caller has it, and drops its reference */

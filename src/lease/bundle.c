@@ -5,12 +5,13 @@
 
 #include "base/check.h"
 #include "lease/command.h"
+#include "lease/tag.h"
 
 #include <stdlib.h>
 
 enum {
     BUNDLE_ACQUIRE_HEAD = 4, /* words before those of each name, and of each name */
-    BUNDLE_ACQUIRE_EACH = 2,
+    BUNDLE_ACQUIRE_EACH = 3,
     BUNDLE_RELEASE_HEAD = 2,
     BUNDLE_RELEASE_EACH = 5,
 };
@@ -18,6 +19,7 @@ enum {
 struct bundle_name { /* what is derived from one */
     char field[HLI_FIELD_SIZE];
     char queue[HLI_CHANNEL_SIZE], redisson[HLI_CHANNEL_SIZE], own[HLI_CHANNEL_SIZE];
+    char tag[HLI_CHANNEL_SIZE];
 };
 
 /* The words of one request, in one piece of memory. */
@@ -80,6 +82,7 @@ int hli_bundle_acquire(struct hli_bundle *bundle, int64_t lease_ms, bool waits)
         bundle_write_key(&words, i, tenure);
         *arg++ = hli_bytes_of(words.names[i].field);
         *arg++ = hli_command_derived(tenure, HLI_NAME_QUEUE, words.names[i].queue);
+        *arg++ = hli_tag_key(tenure->name, words.names[i].tag);
     }
     int rc = hli_op_script(&bundle->op, HLI_SCRIPT_MULTI_ACQUIRE,
                            &(struct hli_script_words){words.keys, count, words.args, args});

@@ -51,20 +51,19 @@ static int command_take(const struct hli_tenure *tenure, struct hli_op *op,
     char lease[HLI_NUMBER_SIZE], want[HLI_NUMBER_SIZE], stands[HLI_NUMBER_SIZE];
     char tokens[HLI_NUMBER_SIZE], tag[HLI_CHANNEL_SIZE];
     int64_t queue_ms = taking->queues ? hli_command_queue_ms(tenure->name->client) : 0;
-    bool wants_tag = hli_tag_is_wanted(tenure->name);
     const struct hli_bytes key = hli_command_key(tenure);
-    const struct hli_bytes args[] = {
-        hli_bytes_of(hli_tenure_field(tenure, field)),
-        hli_command_number(lease, taking->lease_ms),
-        hli_command_number(want, taking->count),
-        hli_command_derived(tenure, HLI_NAME_QUEUE, queue),
-        hli_command_number(stands, queue_ms),
-        hli_bytes_of(HLI_MAILBOX),
-        taking->tokens > 0 ? hli_command_derived(tenure, HLI_NAME_TOKEN, token_key)
-                           : hli_bytes_of(""),
-        hli_command_number(tokens, taking->tokens),
-        wants_tag ? hli_command_derived(tenure, HLI_NAME_TAG, tag) : hli_bytes_of("")};
-    size_t count = wants_tag ? 9 : taking->tokens > 0 ? 8 : 6;
+    const struct hli_bytes args[] = {hli_bytes_of(hli_tenure_field(tenure, field)),
+                                     hli_command_number(lease, taking->lease_ms),
+                                     hli_command_number(want, taking->count),
+                                     hli_command_derived(tenure, HLI_NAME_QUEUE, queue),
+                                     hli_command_number(stands, queue_ms),
+                                     hli_bytes_of(HLI_MAILBOX),
+                                     taking->tokens > 0
+                                         ? hli_command_derived(tenure, HLI_NAME_TOKEN, token_key)
+                                         : hli_bytes_of(""),
+                                     hli_command_number(tokens, taking->tokens),
+                                     hli_tag_key(tenure->name, tag)};
+    size_t count = args[8].length > 0 ? 9 : taking->tokens > 0 ? 8 : 6;
 
     return hli_op_script(op, HLI_SCRIPT_LOCK_ACQUIRE,
                          &(struct hli_script_words){&key, 1, args, count});

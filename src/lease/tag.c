@@ -32,9 +32,24 @@ void hli_tag_write_self(char *text, size_t size)
     snprintf(text, size, "%ld %s", (long)getpid(), host[0] ? host : "?");
 }
 
+static bool tag_has_client(const struct hli_name *name)
+{
+    return (name->client->settings.flags & HL_CLIENT_TAGS) != 0;
+}
+
 bool hli_tag_is_wanted(const struct hli_name *name)
 {
-    return name->kind->is_tagged && (name->client->settings.flags & HL_CLIENT_TAGS) != 0;
+    return name->kind->is_tagged && tag_has_client(name);
+}
+
+struct hli_bytes hli_tag_key(const struct hli_name *name, char text[HLI_CHANNEL_SIZE])
+{
+    const struct hli_kind *kind = name->kind;
+    bool is_told = kind->is_tagged || (kind->sister && kind->sister->is_tagged);
+
+    if (!is_told || !tag_has_client(name))
+        return hli_bytes_of("");
+    return (struct hli_bytes){text, hli_name_write(name, HLI_NAME_TAG, text)};
 }
 
 struct hli_tag *hli_tag_new(const struct hli_name *name)
@@ -44,6 +59,15 @@ struct hli_tag *hli_tag_new(const struct hli_name *name)
     if (tag)
         prctl(PR_GET_NAME, tag->thread);
     return tag;
+}
+
+struct hli_tag *hli_tag_again(const struct hli_tag *tag)
+{
+    struct hli_tag *again = tag ? calloc(1, sizeof(*again)) : NULL;
+
+    if (again)
+        memcpy(again->thread, tag->thread, sizeof(again->thread));
+    return again;
 }
 
 void hli_tag_begin(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_tag *tag)

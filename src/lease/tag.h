@@ -30,11 +30,17 @@ struct hli_holder {
 /* The client's half, for hl_client.self: "pid host". */
 void hli_tag_write_self(char *text, size_t size);
 
-/* Are holds of this name tagged, and holders asked for theirs? */
+/* Are holds of this name tagged? */
 bool hli_tag_is_wanted(const struct hli_name *name);
+
+/* The key in which the holder tells who it is, be it of this kind or of the sister's; "" when it is
+ * not to be asked for. */
+struct hli_bytes hli_tag_key(const struct hli_name *name, char text[HLI_CHANNEL_SIZE]);
 
 /* Of the calling thread. NULL when tags are not wanted, or memory is out: it is a display only. */
 struct hli_tag *hli_tag_new(const struct hli_name *name);
+/* Of the same thread, for what it gets next; NULL of a NULL. */
+struct hli_tag *hli_tag_again(const struct hli_tag *tag);
 
 /* The current tenure's hold begins, with this tag or without; consumes it. Name mutex. */
 void hli_tag_begin(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_tag *tag);

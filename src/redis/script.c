@@ -67,7 +67,8 @@ bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply)
     case HLI_SCRIPT_FAIR_LOCK_ACQUIRE:
     case HLI_SCRIPT_RW_READ_ACQUIRE:
     case HLI_SCRIPT_RW_WRITE_ACQUIRE:
-        return script_is_status(reply, (struct script_shape){.gone = 1, .no = 6, .yes = 2});
+        return script_is_status(reply,
+                                (struct script_shape){.gone = 1, .no = 6, .yes = 2, .more_no = 1});
     case HLI_SCRIPT_LOCK_RELEASE:
     case HLI_SCRIPT_FAIR_LOCK_RELEASE:
     case HLI_SCRIPT_RW_READ_RELEASE:
@@ -75,7 +76,7 @@ bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply)
     case HLI_SCRIPT_SEMAPHORE_UNDO:
         return script_is_status(reply, (struct script_shape){.no = 1, .yes = 3});
     case HLI_SCRIPT_MULTI_ACQUIRE:
-        return script_is_items(reply, (struct script_shape){.no = 6, .yes = 2});
+        return script_is_items(reply, (struct script_shape){.no = 6, .yes = 2, .more_no = 1});
     case HLI_SCRIPT_MULTI_RELEASE:
         return script_is_items(reply, (struct script_shape){.no = 1, .yes = 3});
     case HLI_SCRIPT_FENCE_RELEASE:
@@ -83,9 +84,8 @@ bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply)
     case HLI_SCRIPT_FENCE_SET:
         return script_is_status(reply, (struct script_shape){.no = 2, .yes = 1});
     case HLI_SCRIPT_LOCK_INSPECT:
-        return script_is_status(reply, (struct script_shape){.no = 4, .yes = 4, .more = 3});
     case HLI_SCRIPT_RW_INSPECT:
-        return script_is_status(reply, (struct script_shape){.no = 6, .yes = 6});
+        return script_is_status(reply, (struct script_shape){.no = 4, .yes = 4, .more = 3});
     case HLI_SCRIPT_SEMAPHORE_DRAIN:
     case HLI_SCRIPT_SEMAPHORE_AVAILABLE:
         return script_is_status(reply, (struct script_shape){.yes = 2});

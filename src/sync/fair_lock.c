@@ -5,6 +5,7 @@
 #include <hirelock/fair_lock.h>
 
 #include "lease/command.h"
+#include "lease/tag.h"
 #include "sync/lock.h"
 
 #include <inttypes.h>
@@ -18,7 +19,7 @@ enum {
      * one's turn takes as much away from it, however short this caller wants to wait. */
     FAIR_WAIT_MS = 300000,
     FAIR_COMMON = 4, /* words of each call */
-    FAIR_OWN = 4,    /* words behind them, at most */
+    FAIR_OWN = 5,    /* words behind them, at most */
 };
 
 static int fair_say(struct hli_op *op, hli_script_id script, const struct hli_name *name,
@@ -41,13 +42,14 @@ static int fair_take(const struct hli_tenure *tenure, struct hli_op *op,
                      const struct hli_taking *taking)
 {
     char field[HLI_FIELD_SIZE], lease[HLI_NUMBER_SIZE], want[HLI_NUMBER_SIZE];
-    char wait[HLI_NUMBER_SIZE];
+    char wait[HLI_NUMBER_SIZE], tag[HLI_CHANNEL_SIZE];
     const struct hli_bytes own[FAIR_OWN] = {
         hli_bytes_of(hli_tenure_field(tenure, field)), hli_command_number(lease, taking->lease_ms),
         hli_command_number(want, taking->count),
-        hli_command_number(wait, taking->queues ? FAIR_WAIT_MS : 0)};
+        hli_command_number(wait, taking->queues ? FAIR_WAIT_MS : 0),
+        hli_tag_key(tenure->name, tag)};
 
-    return fair_say(op, HLI_SCRIPT_FAIR_LOCK_ACQUIRE, tenure->name, own, FAIR_OWN);
+    return fair_say(op, HLI_SCRIPT_FAIR_LOCK_ACQUIRE, tenure->name, own, own[4].length > 0 ? 5 : 4);
 }
 
 static int fair_leave(const struct hli_tenure *tenure, struct hli_op *op,
@@ -55,11 +57,11 @@ static int fair_leave(const struct hli_tenure *tenure, struct hli_op *op,
 {
     char field[HLI_FIELD_SIZE], want[HLI_NUMBER_SIZE], lease[HLI_NUMBER_SIZE];
     char rest[HLI_NUMBER_SIZE];
-    const struct hli_bytes own[FAIR_OWN] = {
+    const struct hli_bytes own[] = {
         hli_bytes_of(hli_tenure_field(tenure, field)), hli_command_number(want, leaving->count),
         hli_command_number(lease, leaving->lease_ms), hli_command_number(rest, leaving->rest_ms)};
 
-    return fair_say(op, HLI_SCRIPT_FAIR_LOCK_RELEASE, tenure->name, own, FAIR_OWN);
+    return fair_say(op, HLI_SCRIPT_FAIR_LOCK_RELEASE, tenure->name, own, 4);
 }
 
 /* Redisson's channel for this one waiter: the lock's, and the waiter's field. */

@@ -21,10 +21,10 @@ static int lock_inspect_format(const struct hli_name *name, struct hli_op *op)
 {
     char tag[HLI_CHANNEL_SIZE];
     const struct hli_bytes key = {name->bytes, name->length};
-    const struct hli_bytes arg = {tag, hli_name_write(name, HLI_NAME_TAG, tag)};
+    const struct hli_bytes arg = hli_tag_key(name, tag);
 
     return hli_op_script(op, HLI_SCRIPT_LOCK_INSPECT,
-                         &(struct hli_script_words){&key, 1, &arg, hli_tag_is_wanted(name)});
+                         &(struct hli_script_words){&key, 1, &arg, arg.length > 0});
 }
 
 static int lock_force_format(const struct hli_name *name, struct hli_op *op)

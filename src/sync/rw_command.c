@@ -5,6 +5,7 @@
 
 #include "lease/acquire.h"
 #include "lease/command.h"
+#include "lease/tag.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,15 +31,17 @@ static int rw_read_take(const struct hli_tenure *tenure, struct hli_op *op,
                         const struct hli_taking *taking)
 {
     char field[HLI_FIELD_SIZE], under[HLI_FIELD_SIZE], writer[HLI_CHANNEL_SIZE];
-    char lease[HLI_NUMBER_SIZE], want[HLI_NUMBER_SIZE];
+    char lease[HLI_NUMBER_SIZE], want[HLI_NUMBER_SIZE], tag[HLI_CHANNEL_SIZE];
     const struct hli_bytes key = hli_command_key(tenure);
-    const struct hli_bytes args[] = {
-        hli_bytes_of(hli_tenure_field(tenure, field)), hli_command_number(lease, taking->lease_ms),
-        hli_command_number(want, taking->count),
-        hli_command_derived(tenure, HLI_NAME_WRITER, writer), rw_under(tenure->name, under)};
+    const struct hli_bytes args[] = {hli_bytes_of(hli_tenure_field(tenure, field)),
+                                     hli_command_number(lease, taking->lease_ms),
+                                     hli_command_number(want, taking->count),
+                                     hli_command_derived(tenure, HLI_NAME_WRITER, writer),
+                                     rw_under(tenure->name, under),
+                                     hli_tag_key(tenure->name, tag)};
 
     return hli_op_script(op, HLI_SCRIPT_RW_READ_ACQUIRE,
-                         &(struct hli_script_words){&key, 1, args, 5});
+                         &(struct hli_script_words){&key, 1, args, args[5].length > 0 ? 6 : 5});
 }
 
 /* For how long new readers are asked to stay away: 0 unless somebody waits who wants that. A try is
@@ -58,15 +61,17 @@ static int rw_write_take(const struct hli_tenure *tenure, struct hli_op *op,
 {
     char field[HLI_FIELD_SIZE], writer[HLI_CHANNEL_SIZE];
     char lease[HLI_NUMBER_SIZE], want[HLI_NUMBER_SIZE], prefer[HLI_NUMBER_SIZE];
+    char tag[HLI_CHANNEL_SIZE];
     const struct hli_bytes key = hli_command_key(tenure);
     const struct hli_bytes args[] = {hli_bytes_of(hli_tenure_field(tenure, field)),
                                      hli_command_number(lease, taking->lease_ms),
                                      hli_command_number(want, taking->count),
                                      hli_command_derived(tenure, HLI_NAME_WRITER, writer),
-                                     hli_command_number(prefer, rw_prefer_ms(tenure->name))};
+                                     hli_command_number(prefer, rw_prefer_ms(tenure->name)),
+                                     hli_tag_key(tenure->name, tag)};
 
     return hli_op_script(op, HLI_SCRIPT_RW_WRITE_ACQUIRE,
-                         &(struct hli_script_words){&key, 1, args, 5});
+                         &(struct hli_script_words){&key, 1, args, args[5].length > 0 ? 6 : 5});
 }
 
 static int rw_leave(const struct hli_tenure *tenure, struct hli_op *op,
@@ -104,6 +109,7 @@ const struct hli_kind hli_kind_read = {
 /* A write hold is one field of a hash with one lease, as a lock's is, and so is its renewal. */
 const struct hli_kind hli_kind_write = {
     .id = 'w',
+    .is_tagged = true,
     .sister = &hli_kind_read,
     .channel = RW_CHANNEL,
     .field_suffix = RW_WRITE_SUFFIX,
@@ -120,9 +126,12 @@ static struct hli_bytes rw_mode(const struct hli_name *name)
 int hli_rw_inspect_format(const struct hli_name *name, struct hli_op *op)
 {
     const struct hli_bytes key = {name->bytes, name->length};
-    const struct hli_bytes args[] = {rw_mode(name), hli_bytes_of(name->client->id)};
+    char tag[HLI_CHANNEL_SIZE];
+    const struct hli_bytes args[] = {rw_mode(name), hli_bytes_of(name->client->id),
+                                     hli_tag_key(name, tag)};
 
-    return hli_op_script(op, HLI_SCRIPT_RW_INSPECT, &(struct hli_script_words){&key, 1, args, 2});
+    return hli_op_script(op, HLI_SCRIPT_RW_INSPECT,
+                         &(struct hli_script_words){&key, 1, args, args[2].length > 0 ? 3 : 2});
 }
 
 int hli_rw_force_format(const struct hli_name *name, struct hli_op *op)

@@ -22,8 +22,9 @@ static const char *take_as(const char *client, const char *lease, int waits)
 {
     char words[512];
     snprintf(words, sizeof words,
-             "%s %d 30000 hirelock: %s:1 hirelock_queue:{a} %s:2 hirelock_queue:{b} "
-             "%s:3 hirelock_queue:{c}",
+             "%s %d 30000 hirelock: %s:1 hirelock_queue:{a} hirelock_holder:{a} "
+             "%s:2 hirelock_queue:{b} hirelock_holder:{b} "
+             "%s:3 hirelock_queue:{c} hirelock_holder:{c}",
              lease, waits, client, client, client);
     return run(HLI_SCRIPT_MULTI_ACQUIRE, words);
 }

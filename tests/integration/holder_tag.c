@@ -6,60 +6,16 @@
  * of anybody but the one who holds it now.
  */
 
-#include <pthread.h>
-
 #include "lease/hold.h"
 #include "lease/name.h"
 #include "lease/tag.h"
 #include "lease/watchdog.h"
 #include "support/actor.h"
-#include "support/lock_support.h"
 #include "support/recorder.h"
 #include "sync/lock.h"
-
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
-
-#define KEY "hirelock_holder:{stock}"
-#define TAGS CLIENT(.flags = HL_CLIENT_TAGS)
+#include "tags.h"
 
 static struct recorder told = RECORDER_INIT;
-
-static hl_lock_info inspected(hl_lock *lock)
-{
-    hl_lock_info info = HL_LOCK_INFO_INIT;
-    expect_ok(hl_lock_inspect(lock, &info, NULL));
-    return info;
-}
-
-static bool has_tag(void *lock)
-{
-    return inspected(lock).pid != 0;
-}
-
-static void expect_tag(hl_lock *lock, const char *thread)
-{
-    char host[64] = "";
-    gethostname(host, sizeof host - 1);
-    check_msg(wait_until(has_tag, lock, 10000), "no tag is shown");
-    hl_lock_info info = inspected(lock);
-    check_str(info.host, host);
-    check_int(info.pid, getpid());
-    check_str(info.thread, thread);
-    check_msg(info.held_ms >= 20 && info.held_ms < slow_ms(60000), "%d ms", (int)info.held_ms);
-}
-
-static void expect_no_tag(const hl_lock_info *info)
-{
-    check_str(info->host, "");
-    check_str(info->thread, "");
-    check_int(info->pid, 0);
-    check_int(info->held_ms, 0);
-}
-
-static void name_me(const char *name)
-{
-    check_int(pthread_setname_np(pthread_self(), name), 0);
-}
 
 Law(holder_tag, says_host_process_and_thread_and_since_when)
 {
@@ -406,38 +362,6 @@ Law(holder_tag, is_written_again_while_the_hold_lasts)
     pthread_mutex_unlock(&lock->name->mutex);
     hli_watchdog_wake_by(client->watchdog, tenure, hli_now());
     check(wait_until(has_tag, lock, 10000));
-}
-
-Law(holder_tag, is_told_of_fair_and_fenced_locks_too)
-{
-    hl_client *client = open_client(TAGS);
-    hl_lock *fair = NULL, *fenced = NULL;
-    name_me("fair one");
-    expect_ok(hl_fair_lock_new(client, "fair", NULL, &fair, NULL));
-    expect_ok(hl_fenced_lock_new(client, "fenced", NULL, &fenced, NULL));
-    expect_ok(hl_lock_acquire(fair, NULL));
-    expect_ok(hl_lock_acquire(fenced, NULL));
-    check(hl_lock_token(fenced, NULL) == 1);
-    expect_tag(fair, "fair one");
-    expect_tag(fenced, "fair one");
-    expect_ok(hl_lock_release(fair, NULL));
-    expect_ok(hl_lock_release(fenced, NULL));
-    hl_lock_free(fair);
-    hl_lock_free(fenced);
-}
-
-Law(holder_tag, is_told_of_each_member_of_a_multi_lock)
-{
-    hl_client *client = open_client(TAGS);
-    hl_lock *first = new_lock(client, "stock"), *second = new_lock(client, "shelf"), *both = NULL;
-    hl_lock *members[] = {first, second};
-    name_me("mover");
-    expect_ok(hl_multi_lock_new(members, 2, NULL, &both, NULL));
-    expect_ok(hl_lock_acquire(both, NULL));
-    expect_tag(first, "mover");
-    expect_tag(second, "mover");
-    expect_ok(hl_lock_release(both, NULL));
-    hl_lock_free(both);
 }
 
 /* What docs/semantics.md asks for beside what a lock needs; and no command of a tag is refused. */

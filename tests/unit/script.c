@@ -99,11 +99,12 @@ static const struct script_answer {
     {'j', "*4\r\n:1\r\n:9\r\n$3\r\nu:1\r\n$1\r\n1\r\n"},             /* held */
     {'k', "*4\r\n:2\r\n:-1\r\n:7\r\n:3\r\n"},                        /* pairs of numbers */
     {'l', "*6\r\n:0\r\n:9\r\n:1\r\n:2\r\n$3\r\nu:1\r\n$1\r\n1\r\n"}, /* busy */
-    {'n', "*6\r\n:1\r\n:9\r\n$3\r\nu:1\r\n$1\r\n1\r\n$4\r\nread\r\n:2\r\n"}, /* read by two */
-    {'o', "*2\r\n*2\r\n:1\r\n:1\r\n*2\r\n:1\r\n:0\r\n"},                     /* both taken */
+    {'o', "*2\r\n*2\r\n:1\r\n:1\r\n*2\r\n:1\r\n:0\r\n"},             /* both taken */
     {'p', "*2\r\n*1\r\n:2\r\n*6\r\n:0\r\n:9\r\n:1\r\n:2\r\n$3\r\nu:1\r\n$1\r\n1\r\n"}, /* busy */
-    {'q', "*1\r\n*1\r\n:2\r\n"},                                                       /* left */
-    {'t', "*1\r\n*3\r\n:1\r\n$0\r\n\r\n:0\r\n"},                    /* released */
+    {'w',
+     "*1\r\n*7\r\n:0\r\n:9\r\n:1\r\n:2\r\n$3\r\nu:1\r\n$1\r\n1\r\n$1\r\nx\r\n"}, /* and a tag */
+    {'q', "*1\r\n*1\r\n:2\r\n"},                                                 /* left */
+    {'t', "*1\r\n*3\r\n:1\r\n$0\r\n\r\n:0\r\n"},                                 /* released */
     {'r', "*2\r\n*3\r\n:1\r\n$0\r\n\r\n:0\r\n*1\r\n:0\r\n"},        /* released, and not held */
     {'s', "*7\r\n:1\r\n:-1\r\n:1\r\n:2\r\n$0\r\n\r\n:1\r\n:3\r\n"}, /* yes, and busy */
     {'u', "*7\r\n:0\r\n:9\r\n:1\r\n:2\r\n$3\r\nu:1\r\n$1\r\n1\r\n$1\r\nx\r\n"}, /* busy, tag */
@@ -117,7 +118,7 @@ static const struct script_says {
     const char *shapes;
 } says[] = {
     /* clang-format off */
-    {HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "a e l"},
+    {HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "a e l u"},
     {HLI_SCRIPT_FAIR_LOCK_FORCE_RELEASE, "b c"},
     {HLI_SCRIPT_FAIR_LOCK_RELEASE, "b h"},
     {HLI_SCRIPT_FENCE_RELEASE, "b j"},
@@ -133,7 +134,7 @@ static const struct script_says {
     {HLI_SCRIPT_LOCK_RELEASE, "b h"},
     {HLI_SCRIPT_LOCK_RENEW, "e f g k m"},
     {HLI_SCRIPT_LOCK_TAG, "b c"},
-    {HLI_SCRIPT_MULTI_ACQUIRE, "o p q"},
+    {HLI_SCRIPT_MULTI_ACQUIRE, "o p q w"},
     {HLI_SCRIPT_MULTI_RELEASE, "q r t"},
     {HLI_SCRIPT_PERMIT_ACQUIRE, "e l"},
     {HLI_SCRIPT_PERMIT_ADD, "b c"},
@@ -145,11 +146,11 @@ static const struct script_says {
     {HLI_SCRIPT_PERMIT_SET, "b c"},
     {HLI_SCRIPT_PERMIT_UPDATE_LEASE, "a b c"},
     {HLI_SCRIPT_RW_FORCE_RELEASE, "b c"},
-    {HLI_SCRIPT_RW_INSPECT, "l n"},
-    {HLI_SCRIPT_RW_READ_ACQUIRE, "a e l"},
+    {HLI_SCRIPT_RW_INSPECT, "i j v"},
+    {HLI_SCRIPT_RW_READ_ACQUIRE, "a e l u"},
     {HLI_SCRIPT_RW_READ_RELEASE, "b h"},
     {HLI_SCRIPT_RW_READ_RENEW, "e f g k m"},
-    {HLI_SCRIPT_RW_WRITE_ACQUIRE, "a e l"},
+    {HLI_SCRIPT_RW_WRITE_ACQUIRE, "a e l u"},
     {HLI_SCRIPT_RW_WRITE_RELEASE, "b h"},
     {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "e l s v"},
     {HLI_SCRIPT_SEMAPHORE_ADD, "b c"},
@@ -197,19 +198,19 @@ Test(script, is_plain_when_something_was_taken_or_given_back_or_is_busy)
     static const struct script_says plain[] = {
         {HLI_SCRIPT_LOCK_ACQUIRE, "e l u"},
         {HLI_SCRIPT_LOCK_RELEASE, "h"},
-        {HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "e l"},
+        {HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "e l u"},
         {HLI_SCRIPT_FAIR_LOCK_RELEASE, "h"},
         {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "e l s v"},
         {HLI_SCRIPT_SEMAPHORE_ADD, "c"},
         {HLI_SCRIPT_SEMAPHORE_UNDO, ""},
         {HLI_SCRIPT_LATCH_COUNT, "e l"},
         {HLI_SCRIPT_LATCH_COUNT_DOWN, "c"},
-        {HLI_SCRIPT_RW_READ_ACQUIRE, "e l"},
-        {HLI_SCRIPT_RW_WRITE_ACQUIRE, "e l"},
+        {HLI_SCRIPT_RW_READ_ACQUIRE, "e l u"},
+        {HLI_SCRIPT_RW_WRITE_ACQUIRE, "e l u"},
         {HLI_SCRIPT_RW_READ_RELEASE, "h"},
         {HLI_SCRIPT_RW_WRITE_RELEASE, "h"},
         {HLI_SCRIPT_RW_INSPECT, ""},
-        {HLI_SCRIPT_MULTI_ACQUIRE, "o p q"},
+        {HLI_SCRIPT_MULTI_ACQUIRE, "o p q w"},
         {HLI_SCRIPT_MULTI_RELEASE, "t"},
         {HLI_SCRIPT_FENCE_RELEASE, "j"},
         {HLI_SCRIPT_FENCE_SET, "c"},
