@@ -188,6 +188,20 @@ int hli_watchdog_start(hl_client *client, struct hli_watchdog **ret_watchdog)
     return 0;
 }
 
+/* One that nobody looks after any more, with its reference; NULL when there is none. The loop still
+ * brings batches back, and takes tenures away. */
+static struct hli_tenure *watchdog_take(struct hli_watchdog *watchdog)
+{
+    pthread_mutex_lock(&watchdog->mutex);
+    struct hli_tenure *tenure = TAILQ_FIRST(&watchdog->ready);
+    if (tenure)
+        TAILQ_REMOVE(&watchdog->ready, tenure, ready_link);
+    else
+        tenure = watchdog_pop(watchdog, HLI_NEVER);
+    pthread_mutex_unlock(&watchdog->mutex);
+    return tenure;
+}
+
 void hli_watchdog_stop(struct hli_watchdog *watchdog)
 {
     struct hli_tenure *tenure;
@@ -199,11 +213,7 @@ void hli_watchdog_stop(struct hli_watchdog *watchdog)
     pthread_cond_signal(&watchdog->cond);
     pthread_mutex_unlock(&watchdog->mutex);
     pthread_join(watchdog->thread, NULL);
-    while ((tenure = TAILQ_FIRST(&watchdog->ready))) {
-        TAILQ_REMOVE(&watchdog->ready, tenure, ready_link);
-        hli_tenure_unref(tenure);
-    }
-    while ((tenure = watchdog_pop(watchdog, HLI_NEVER)))
+    while ((tenure = watchdog_take(watchdog)))
         hli_tenure_unref(tenure);
 }
 

@@ -66,9 +66,9 @@ Law(fenced_lock, gives_the_token_in_the_answer_that_gives_the_hold)
     hold_once(lock); /* the server knows the scripts */
     expect_gone(server, "stock");
     expect_ok(hl_client_ping(client, -1, NULL));
-    uint64_t before = stats_of(client).commands;
+    int64_t before = redis_evalsha_calls(server);
     expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.wait_ms = 0, .ret_token = &token), NULL));
-    check_int(stats_of(client).commands, before + 1);
+    check_int(redis_evalsha_calls(server), before + 1);
     check(token > 0 && token == hl_lock_token(lock, NULL));
     check(token <= counter()); /* where it is kept, others were taken in advance */
     check_int(redis_int(server, "PTTL " COUNTER), -1);
