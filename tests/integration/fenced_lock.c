@@ -398,9 +398,9 @@ Law(tokens, grow_beside_a_client_of_redissons)
 Law(tokens, are_exact_in_all_their_bits)
 {
     static const char *const befores[] = {"9007199254740992", "4611686018427387904",
-                                          "9223372036854700000"};
+                                          "9223372036854000000"};
     static const uint64_t firsts[] = {9007199254740993u, 4611686018427387905u,
-                                      9223372036854700001u};
+                                      9223372036854000001u};
     for (size_t i = 0; i < 3; i++) {
         hl_client *client = open_client(NULL);
         hl_lock *lock = new_fenced(client),
