@@ -34,6 +34,15 @@ static inline void connection_stop(struct connection *c)
     redis_server_stop(c->server);
 }
 
+/* The connection on which the one client behind the proxy sends its commands, once it has sent one.
+ */
+static inline int connection_of_commands(const struct connection *c)
+{
+    int number = proxy_find(c->proxy, "EVALSHA");
+    check(number >= 0);
+    return number;
+}
+
 /* No poll and no lease ends during a test: what happens was caused by the fault. */
 static inline hl_client_options connection_options(void)
 {

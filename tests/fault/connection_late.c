@@ -65,7 +65,7 @@ static void late_deliver(struct late *late)
  * request is still on its way then. */
 static void late_acquire(struct late *late)
 {
-    proxy_hold(late->c.proxy, proxy_accepted(late->c.proxy) - 2, PROXY_UP);
+    proxy_hold(late->c.proxy, connection_of_commands(&late->c), PROXY_UP);
     expect_code(hl_lock_acquire_for(late->lock, slow_ms(3000), err), HL_OK);
     check(connection_count(late->client, connection_reconnects) == 1);
     expect_code(hl_lock_release(late->lock, err), HL_OK);
@@ -122,7 +122,7 @@ Test(connection_late, a_ghost_is_cleaned_by_the_client_that_meets_it)
 static void late_release(struct late *late)
 {
     expect_code(hl_lock_acquire(late->lock, err), HL_OK);
-    proxy_hold(late->c.proxy, proxy_accepted(late->c.proxy) - 2, PROXY_UP);
+    proxy_hold(late->c.proxy, connection_of_commands(&late->c), PROXY_UP);
     expect_released(hl_lock_release(late->lock, NULL), HL_EUNKNOWN);
     check_int(hl_lock_hold_count(late->lock, NULL), 0);
     check(redis_wait_int(late->c.server, 0, 5000, "EXISTS late"));

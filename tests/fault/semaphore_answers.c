@@ -76,11 +76,6 @@ static void wait_permits(struct scene *scene, int permits)
     check(redis_wait_int(scene->c.server, permits, 5000, "GET pool"));
 }
 
-static int newest(struct scene *scene)
-{
-    return proxy_accepted(scene->c.proxy) - 2; /* of its two connections, the first */
-}
-
 /* The answer of what is asked next is lost, and the connection with it. */
 static void lose_answer(struct scene *scene)
 {
@@ -162,10 +157,10 @@ Test(semaphore_answers, what_comes_when_the_wait_time_is_over_is_given_back)
 {
     struct scene scene;
     scene_start(&scene, NULL);
-    proxy_hold(scene.c.proxy, newest(&scene), PROXY_DOWN);
+    proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
     check(hl_semaphore_acquire_for(scene.semaphore, 4, 50, NULL) < 0);
     wait_permits(&scene, PERMITS - 4);
-    proxy_release(scene.c.proxy, newest(&scene), PROXY_DOWN);
+    proxy_release(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
     wait_permits(&scene, PERMITS);
     expect_code(hl_semaphore_acquire(scene.semaphore, PERMITS, err), HL_OK);
     scene_stop(&scene);
@@ -227,13 +222,13 @@ Test(semaphore_answers, what_was_taken_for_one_who_has_left_goes_back_and_the_ot
               HL_OK);
     check(redis_wait_subscribers(scene.c.server, "redisson_sc:{pool}", 1, 5000));
     expect_code(hl_client_ping(scene.client, -1, err), HL_OK);
-    proxy_hold(scene.c.proxy, newest(&scene), PROXY_DOWN);
+    proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
     redis_do(scene.c.server, "SET pool %d", PERMITS);
     redis_do(scene.c.server, "PUBLISH redisson_sc:{pool} 9");
     wait_permits(&scene, PERMITS - 7);
     hl_cancel_fire(cancel);
     posted_wait(&second, HL_ECANCELED);
-    proxy_release(scene.c.proxy, newest(&scene), PROXY_DOWN);
+    proxy_release(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
     posted_wait(&first, HL_OK);
     wait_permits(&scene, PERMITS - 3);
     expect_code(hl_semaphore_acquire(scene.semaphore, PERMITS - 3, err), HL_OK);
@@ -252,7 +247,7 @@ Test(semaphore_answers, what_was_taken_for_one_who_has_left_serves_the_next_one)
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
     options.wait_ms = HL_WAIT_FOREVER;
     options.cancel = cancel;
-    proxy_hold(scene.c.proxy, newest(&scene), PROXY_DOWN);
+    proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
     check_int(hl_semaphore_acquire_async(scene.semaphore, PERMITS, &options, posted_done, &first),
               HL_OK);
     wait_permits(&scene, 0);
@@ -261,7 +256,7 @@ Test(semaphore_answers, what_was_taken_for_one_who_has_left_serves_the_next_one)
               HL_OK);
     hl_cancel_fire(cancel);
     posted_wait(&first, HL_ECANCELED);
-    proxy_release(scene.c.proxy, newest(&scene), PROXY_DOWN);
+    proxy_release(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
     posted_wait(&second, HL_OK);
     wait_permits(&scene, PERMITS - 2);
     hl_cancel_free(cancel);
@@ -273,7 +268,7 @@ Test(semaphore_answers, what_was_taken_when_the_client_is_closed_is_given_back)
     struct scene scene;
     struct posted posted = {0};
     scene_start(&scene, NULL);
-    proxy_delay(scene.c.proxy, newest(&scene), PROXY_DOWN, slow_ms(60));
+    proxy_delay(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN, slow_ms(60));
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
     options.wait_ms = HL_WAIT_FOREVER;
     check_int(hl_semaphore_acquire_async(scene.semaphore, 4, &options, posted_done, &posted),
@@ -308,7 +303,7 @@ Test(semaphore_answers, a_request_of_a_dropped_connection_takes_nothing_more_whe
 {
     struct scene scene;
     scene_start(&scene, no_kill);
-    proxy_hold(scene.c.proxy, newest(&scene), PROXY_UP);
+    proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_UP);
     expect_code(hl_semaphore_acquire(scene.semaphore, 4, err), HL_OK);
     expect_code(hl_semaphore_release(scene.semaphore, 4, err), HL_OK);
     expect_code(hl_semaphore_acquire(scene.semaphore, 1, err), HL_OK);
@@ -322,7 +317,7 @@ Test(semaphore_answers, a_request_of_a_wait_that_is_over_takes_nothing_when_it_a
 {
     struct scene scene;
     scene_start(&scene, no_kill);
-    proxy_hold(scene.c.proxy, newest(&scene), PROXY_UP);
+    proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_UP);
     check(hl_semaphore_acquire_for(scene.semaphore, 4, slow_ms(20), NULL) < 0);
     expect_reconnects(&scene, 1);
     expect_code(hl_semaphore_acquire(scene.semaphore, 1, err), HL_OK);
@@ -336,7 +331,7 @@ Test(semaphore_answers, a_release_of_a_dropped_connection_gives_nothing_more_whe
 {
     struct scene scene;
     scene_start(&scene, no_kill);
-    proxy_hold(scene.c.proxy, newest(&scene), PROXY_UP);
+    proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_UP);
     expect_code(hl_semaphore_release(scene.semaphore, 4, err), HL_OK);
     for (int i = 0; i < 3; i++)
         expect_code(hl_semaphore_release(scene.semaphore, 1, err), HL_OK);
@@ -350,7 +345,7 @@ Test(semaphore_answers, a_count_of_a_dropped_connection_counts_nothing_more_when
     struct scene scene;
     scene_start(&scene, no_kill);
     expect_code(hl_latch_set_count(scene.latch, 5, err), HL_OK);
-    proxy_hold(scene.c.proxy, newest(&scene), PROXY_UP);
+    proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_UP);
     for (int i = 0; i < 3; i++)
         expect_code(hl_latch_count_down(scene.latch, err), HL_OK);
     deliver(&scene);
