@@ -3,11 +3,15 @@
 
 /* Closing a client, and what its handles answer afterwards. */
 
+#include <pthread.h>
+
 #include "lease/client.h"
+#include "lease/renewal.h"
 #include "support/actor.h"
 #include "support/census.h"
 #include "support/lock_support.h"
 #include "support/process.h"
+#include "support/proxy.h"
 #include "support/recorder.h"
 
 #define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
@@ -49,6 +53,61 @@ Law(close, reports_holds_as_lost_and_lets_them_expire)
     check(!hl_lock_is_held(lock, NULL));
     check_int(redis_int(server, "EXISTS stock"), 1);
     expect_free(lock); /* not renewed */
+}
+
+/* The answers to renewals, kept until some moment of the close. */
+struct answers {
+    struct proxy *proxy;
+    int commands;
+    useconds_t moment;
+};
+
+static bool answers_are_of_all_batches(void *arg)
+{
+    const struct answers *answers = arg;
+    return proxy_kept(answers->proxy, answers->commands, PROXY_DOWN) >=
+           HLI_RENEWAL_BATCHES * strlen("*0\r\n");
+}
+
+static void *answers_let_go(void *arg)
+{
+    const struct answers *answers = arg;
+    usleep(answers->moment);
+    proxy_release(answers->proxy, answers->commands, PROXY_DOWN);
+    return NULL;
+}
+
+/* More holds are due than there are batches, which come back while the watchdog is emptied. */
+Test(close, may_come_while_renewals_are_answered, .init = server_up_tcp, .fini = server_down)
+{
+    enum { ROUNDS = 24, HOLDS = 2 * HLI_RENEWAL_BATCHES };
+    struct answers answers = {.proxy = proxy_start_before(server)};
+    int met = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        hl_client *client =
+            open_client_at(proxy_url(answers.proxy), CLIENT(.watchdog_timeout_ms = 300));
+        hl_lock *locks[HOLDS];
+        pthread_t thread;
+        for (int k = 0; k < HOLDS; k++) {
+            char name[32];
+            snprintf(name, sizeof name, "%d:%d", i, k);
+            expect_ok(hl_lock_new(client, name, &locks[k], NULL));
+            expect_ok(hl_lock_acquire(locks[k], NULL));
+            usleep(2000); /* few are renewed together */
+        }
+        answers.commands = proxy_find(answers.proxy, "EVALSHA");
+        answers.moment = (useconds_t)i * 50;
+        proxy_hold(answers.proxy, answers.commands, PROXY_DOWN);
+        met += wait_until(answers_are_of_all_batches, &answers, 300);
+        deadline_nap(); /* others are due */
+        check_int(pthread_create(&thread, NULL, answers_let_go, &answers), 0);
+        close_client(client);
+        pthread_join(thread, NULL);
+        for (int k = 0; k < HOLDS; k++)
+            hl_lock_free(locks[k]);
+    }
+    proxy_stop(answers.proxy);
+    check(met > 0);
 }
 
 Law(close, releases_holds_when_it_was_asked_to)
