@@ -3,8 +3,8 @@
 
 /*
  * What the laws of the fair lock share: a server whose lock "stock" is fair, its queue as Redisson
- * sees it, and waiters in processes of their own. Every law leaves the queue as if it had never
- * been.
+ * sees it, waiters in processes of their own and in threads. Every law leaves the queue as if it
+ * had never been.
  */
 #ifndef HL_TEST_FAIR_KIT_H
 #define HL_TEST_FAIR_KIT_H
@@ -125,6 +125,43 @@ static inline void fair_waiter_kill(struct fair_waiter *waiter)
 {
     process_kill(waiter->process);
     check_int(process_finish(waiter->process, 20000), -9);
+}
+
+/*
+ * The scene of most laws: one client holds `held`, another is to wait for `lock`, and polls so
+ * often, or too seldom for it to matter.
+ */
+static hl_client *holder, *waiter;
+static hl_lock *held, *lock;
+
+static inline void begin_polling(int64_t poll_ms)
+{
+    holder = open_client(NULL);
+    waiter = open_client(CLIENT(.poll_ms = poll_ms));
+    held = new_lock(holder, "stock");
+    lock = new_lock(waiter, "stock");
+    expect_ok(hl_lock_acquire(held, NULL));
+}
+
+static inline void begin(void)
+{
+    begin_polling(10000);
+}
+
+/* A thread that waits, and is so many-th in the queue then. */
+static inline struct actor *wait_as(int place, hl_lock *of, int64_t wait_ms)
+{
+    struct actor *actor = actor_start();
+    actor_begin_acquire(actor, of, ACQUIRE(.wait_ms = wait_ms));
+    expect_queued(place);
+    expect_listens(queued(place - 1));
+    return actor;
+}
+
+static inline void expect_turn(struct actor *actor, hl_lock *of)
+{
+    expect_ok(actor_end(actor));
+    expect_ok(actor_release(actor, of, NULL));
 }
 
 #endif

@@ -11,34 +11,6 @@
 
 enum { LINE = 6 };
 
-static hl_client *holder, *waiter;
-static hl_lock *held, *lock;
-
-/* One client holds, another is to wait, and polls too seldom for it to matter. */
-static void begin(void)
-{
-    holder = open_client(NULL);
-    waiter = open_client(CLIENT(.poll_ms = 10000));
-    held = new_lock(holder, "stock");
-    lock = new_lock(waiter, "stock");
-    expect_ok(hl_lock_acquire(held, NULL));
-}
-
-static struct actor *wait_as(int place, hl_lock *of, int64_t wait_ms)
-{
-    struct actor *actor = actor_start();
-    actor_begin_acquire(actor, of, ACQUIRE(.wait_ms = wait_ms));
-    expect_queued(place);
-    expect_listens(queued(place - 1));
-    return actor;
-}
-
-static void expect_turn(struct actor *actor, hl_lock *of)
-{
-    expect_ok(actor_end(actor));
-    expect_ok(actor_release(actor, of, NULL));
-}
-
 FairLaw(fair_lock, is_a_lock_as_any_other_when_nobody_waits)
 {
     begin();

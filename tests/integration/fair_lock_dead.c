@@ -8,42 +8,17 @@
 
 enum { ROW = 4, POLL_MS = 100 };
 
-static hl_client *waiter;
-static hl_lock *held, *lock;
-
-static void begin(int64_t poll_ms)
-{
-    waiter = open_client(CLIENT(.poll_ms = poll_ms));
-    held = new_lock(open_client(NULL), "stock");
-    lock = new_lock(waiter, "stock");
-    expect_ok(hl_lock_acquire(held, NULL));
-}
-
-static struct actor *wait_as(int place)
-{
-    struct actor *actor = actor_start();
-    actor_begin_acquire(actor, lock, ACQUIRE(.wait_ms = -1));
-    expect_queued(place);
-    return actor;
-}
-
-static void expect_turn(struct actor *actor)
-{
-    expect_ok(actor_end(actor));
-    expect_ok(actor_release(actor, lock, NULL));
-}
-
 /* Redisson's rule alone would spare it for five minutes. */
 FairLaw(fair_dead, head_is_passed_over_and_the_next_has_its_turn)
 {
     struct fair_waiter dead;
     fair_waiter_start(&dead, 1000);
-    begin(1000);
+    begin_polling(1000);
     fair_waiter_queue(&dead, 1);
-    struct actor *next = wait_as(2);
+    struct actor *next = wait_as(2, lock, -1);
     fair_waiter_kill(&dead);
     expect_ok(hl_lock_release(held, NULL));
-    expect_turn(next);
+    expect_turn(next, lock);
     check_msg(actor_took_ms(next) < slow_ms(10000), "%d ms", (int)actor_took_ms(next));
 }
 
@@ -52,15 +27,15 @@ FairLaw(fair_dead, heads_in_a_row_are_passed_over_together)
     struct fair_waiter dead[ROW];
     for (int i = 0; i < ROW; i++)
         fair_waiter_start(&dead[i], 1000);
-    begin(1000);
+    begin_polling(1000);
     for (int i = 0; i < ROW; i++)
         fair_waiter_queue(&dead[i], i + 1);
-    struct actor *next = wait_as(ROW + 1);
+    struct actor *next = wait_as(ROW + 1, lock, -1);
     for (int i = 0; i < ROW; i++)
         fair_waiter_kill(&dead[i]);
     int64_t before_ms = now_ms();
     expect_ok(hl_lock_release(held, NULL));
-    expect_turn(next);
+    expect_turn(next, lock);
     check_msg(now_ms() - before_ms < slow_ms(5000), "%d ms", (int)(now_ms() - before_ms));
 }
 
@@ -69,15 +44,15 @@ FairLaw(fair_dead, waiters_go_while_the_lock_is_held_wherever_they_stand)
     struct fair_waiter first, third;
     fair_waiter_start(&first, 1000);
     fair_waiter_start(&third, 1000);
-    begin(POLL_MS);
+    begin_polling(POLL_MS);
     fair_waiter_queue(&first, 1);
-    struct actor *second = wait_as(2);
+    struct actor *second = wait_as(2, lock, -1);
     fair_waiter_queue(&third, 3);
     fair_waiter_kill(&first);
     fair_waiter_kill(&third);
     expect_queued(1);
     expect_ok(hl_lock_release(held, NULL));
-    expect_turn(second);
+    expect_turn(second, lock);
 }
 
 FairLaw(fair_dead, waiters_alone_do_not_keep_a_newcomer_out)
@@ -85,7 +60,7 @@ FairLaw(fair_dead, waiters_alone_do_not_keep_a_newcomer_out)
     struct fair_waiter dead[2];
     fair_waiter_start(&dead[0], 1000);
     fair_waiter_start(&dead[1], 1000);
-    begin(1000);
+    begin_polling(1000);
     fair_waiter_queue(&dead[0], 1);
     fair_waiter_queue(&dead[1], 2);
     fair_waiter_kill(&dead[0]);
@@ -98,7 +73,7 @@ FairLaw(fair_dead, waiters_alone_do_not_keep_a_newcomer_out)
 /* The release has looked who hears it, and whoever comes next does not look again at once. */
 FairLaw(fair_dead, head_keeps_nobody_out_who_comes_right_after_a_look)
 {
-    begin(60000);
+    begin_polling(60000);
     redis_do(server, "RPUSH " FAIR_QUEUE " 00000000-0000-0000-0000-000000000000:1");
     redis_do(server, "ZADD " FAIR_ENDS " 99999999999999 00000000-0000-0000-0000-000000000000:1");
     expect_ok(hl_lock_release(held, NULL));
@@ -112,17 +87,17 @@ FairLaw(fair_dead, holder_is_followed_by_the_head_when_its_lease_is_over)
 {
     struct fair_waiter dead;
     fair_waiter_start(&dead, 1000);
-    begin(10000);
+    begin();
     expect_ok(hl_lock_release(held, NULL));
     process_tell(dead.process, FAIR_GO);
     fair_waiter_expect_turn(&dead);
     redis_do(server, "PEXPIRE stock %d", (int)slow_ms(500)); /* as if it were long ago */
-    struct actor *first = wait_as(1), *second = wait_as(2);
+    struct actor *first = wait_as(1, lock, -1), *second = wait_as(2, lock, -1);
     fair_waiter_kill(&dead);
     expect_ok(actor_end(first));
     check(!actor_is_done(second));
     expect_ok(actor_release(first, lock, NULL));
-    expect_turn(second);
+    expect_turn(second, lock);
 }
 
 /* It listens still, as far as the server knows, but does not ask. */
@@ -130,9 +105,9 @@ FairLaw(fair_dead, or_not_who_stands_still_is_passed_over_and_queues_again)
 {
     struct fair_waiter still;
     fair_waiter_start(&still, POLL_MS);
-    begin(POLL_MS);
+    begin_polling(POLL_MS);
     fair_waiter_queue(&still, 1);
-    struct actor *next = wait_as(2);
+    struct actor *next = wait_as(2, lock, -1);
     process_stop(still.process);
     expect_queued(1);
     expect_ok(hl_lock_release(held, NULL));
@@ -148,14 +123,14 @@ FairLaw(fair_dead, or_not_who_stands_still_is_passed_over_and_queues_again)
 FairLaw(fair_dead, or_not_a_head_that_does_not_come_makes_nobody_spin)
 {
     static const char head[] = "0a1b2c3d-0000-4000-8000-1234567890ab:71";
-    begin(500);
+    begin_polling(500);
     redisContext *ear = redis_link_connect(redis_server_socket(server));
     freeReplyObject(redisCommand(ear, "SUBSCRIBE " FAIR_CHANNEL "%s", head));
     redis_do(server, "ZADD " FAIR_ENDS " 9e12 %s", head);
     redis_do(server, "RPUSH " FAIR_QUEUE " %s", head);
     struct actor *actor[ROW];
     for (int i = 0; i < ROW; i++)
-        actor[i] = wait_as(i + 2);
+        actor[i] = wait_as(i + 2, lock, -1);
     expect_ok(hl_lock_release(held, NULL));
     uint64_t before = stats_of(waiter).commands;
     struct deadline deadline = deadline_in(2000); /* four polls of four waiters */
@@ -167,17 +142,17 @@ FairLaw(fair_dead, or_not_a_head_that_does_not_come_makes_nobody_spin)
     check_msg(asked >= ROW && asked < 100 * (uint64_t)slow_ms(1), "%d", (int)asked);
     redisFree(ear); /* now it is dead */
     for (int i = 0; i < ROW; i++)
-        expect_turn(actor[i]);
+        expect_turn(actor[i], lock);
 }
 
 /* Many polls long, and nobody is taken for dead. */
 FairLaw(fair_living, waiters_keep_their_places_however_long_they_wait)
 {
     char first[64];
-    begin(50);
+    begin_polling(50);
     struct actor *actor[ROW];
     for (int i = 0; i < ROW; i++)
-        actor[i] = wait_as(i + 1);
+        actor[i] = wait_as(i + 1, lock, -1);
     snprintf(first, sizeof first, "%s", redis_str(server, "LRANGE " FAIR_QUEUE " 0 0"));
     char all[512];
     snprintf(all, sizeof all, "%s", redis_str(server, "LRANGE " FAIR_QUEUE " 0 -1"));
@@ -187,14 +162,14 @@ FairLaw(fair_living, waiters_keep_their_places_however_long_they_wait)
     check_str(redis_str(server, "LRANGE " FAIR_QUEUE " 0 -1"), all);
     expect_ok(hl_lock_release(held, NULL));
     for (int i = 0; i < ROW; i++)
-        expect_turn(actor[i]);
+        expect_turn(actor[i], lock);
 }
 
 /* It asks again at once; its channel is the same. */
 FairLaw(fair_living, waiter_keeps_its_place_over_a_short_cut)
 {
-    begin(1000);
-    struct actor *first = wait_as(1);
+    begin_polling(1000);
+    struct actor *first = wait_as(1, lock, -1);
     hl_client *other = open_client(NULL);
     struct actor *second = actor_start();
     actor_begin_acquire(second, new_lock(other, "stock"), ACQUIRE(.wait_ms = -1));
@@ -224,7 +199,7 @@ static void take_turn(void *arg)
 /* Served in whatever order. */
 static void row_begin(struct actor *actor[ROW])
 {
-    begin(200);
+    begin_polling(200);
     for (int i = 0; i < ROW; i++) {
         actor_begin(actor[i] = actor_start(), take_turn, lock);
         expect_queued(i + 1);

@@ -17,26 +17,6 @@ static void check_gone_but_for_signs(void)
 
 #define JavaLaw(suite, name) FairLawWith(suite, name, fair_up, check_gone_but_for_signs)
 
-static hl_client *waiter;
-static hl_lock *held, *lock;
-
-static void begin(int64_t poll_ms)
-{
-    waiter = open_client(CLIENT(.poll_ms = poll_ms));
-    held = new_lock(open_client(NULL), "stock");
-    lock = new_lock(waiter, "stock");
-    expect_ok(hl_lock_acquire(held, NULL));
-}
-
-static struct actor *wait_as(int place)
-{
-    struct actor *actor = actor_start();
-    actor_begin_acquire(actor, lock, ACQUIRE(.wait_ms = -1));
-    expect_queued(place);
-    expect_listens(queued(place - 1));
-    return actor;
-}
-
 /* Queued, subscribed, and asked once more. */
 static redisContext *java_waits_as(const char *owner, int place)
 {
@@ -49,11 +29,11 @@ static redisContext *java_waits_as(const char *owner, int place)
 
 JavaLaw(fair_java, waiters_and_ours_have_their_turns_in_one_order)
 {
-    begin(10000);
+    begin();
     redisContext *first = java_waits_as(java, 1);
-    struct actor *second = wait_as(2);
+    struct actor *second = wait_as(2, lock, -1);
     redisContext *third = java_waits_as(duke, 3);
-    struct actor *fourth = wait_as(4);
+    struct actor *fourth = wait_as(4, lock, -1);
     expect_ok(hl_lock_release(held, NULL));
     java_is_told(first);
     check_int(java_asks(java), JAVA_HAS_IT);
@@ -77,14 +57,14 @@ JavaLaw(fair_java, waiters_and_ours_have_their_turns_in_one_order)
 
 JavaLaw(fair_java, holder_keeps_us_out_and_its_release_lets_the_head_in)
 {
-    begin(10000);
+    begin();
     expect_ok(hl_lock_release(held, NULL));
     check_int(java_asks(java), JAVA_HAS_IT);
     check_int(redis_int(server, "DBSIZE"), 1);
     hl_lock_info info = HL_LOCK_INFO_INIT;
     expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.ret_busy = &info), NULL), HL_EBUSY);
     check_str(info.owner, java);
-    struct actor *first = wait_as(1), *second = wait_as(2);
+    struct actor *first = wait_as(1, lock, -1), *second = wait_as(2, lock, -1);
     check_int(java_unlocks(java), 1);
     expect_ok(actor_end(first));
     check(!actor_is_done(second));
@@ -95,10 +75,10 @@ JavaLaw(fair_java, holder_keeps_us_out_and_its_release_lets_the_head_in)
 
 JavaLaw(fair_java, waiter_that_vanished_is_passed_over)
 {
-    begin(200);
+    begin_polling(200);
     redisContext *first = java_waits_as(java, 1);
     redisContext *second = java_waits_as(duke, 2);
-    struct actor *third = wait_as(3);
+    struct actor *third = wait_as(3, lock, -1);
     redisFree(first);
     redisFree(second);
     expect_ok(hl_lock_release(held, NULL));
@@ -109,9 +89,9 @@ JavaLaw(fair_java, waiter_that_vanished_is_passed_over)
 
 JavaLaw(fair_java, waiter_that_gives_up_leaves_us_our_place)
 {
-    begin(10000);
+    begin();
     redisContext *first = java_waits_as(java, 1);
-    struct actor *second = wait_as(2);
+    struct actor *second = wait_as(2, lock, -1);
     redisContext *third = java_waits_as(duke, 3);
     check_int(java_gives_up(java), 1);
     redisFree(first);
@@ -130,9 +110,9 @@ JavaLaw(fair_java, waiter_that_gives_up_leaves_us_our_place)
 /* Redisson takes a wait of its own from all who stand behind, and then looks for the stale. */
 JavaLaw(fair_java, turn_costs_those_of_ours_behind_it_nothing)
 {
-    begin(10000);
+    begin();
     redisContext *first = java_waits_as(java, 1);
-    struct actor *second = wait_as(2), *third = wait_as(3);
+    struct actor *second = wait_as(2, lock, -1), *third = wait_as(3, lock, -1);
     expect_ok(hl_lock_release(held, NULL));
     java_is_told(first);
     check_int(java_asks(java), JAVA_HAS_IT);
@@ -158,7 +138,7 @@ JavaLaw(fair_java, waiter_passes_over_a_dead_head_of_ours_soon)
     struct fair_waiter dead[2];
     fair_waiter_start(&dead[0], 100);
     fair_waiter_start(&dead[1], 100);
-    begin(10000);
+    begin();
     fair_waiter_queue(&dead[0], 1);
     fair_waiter_queue(&dead[1], 2);
     redisContext *ear = java_waits_as(java, 3);
@@ -186,8 +166,8 @@ static void expect_head_stands(const char *head, int64_t asked_ms)
 
 JavaLaw(fair_java, newcomers_never_drop_a_living_head_of_ours)
 {
-    begin(100);
-    struct actor *first = wait_as(1);
+    begin_polling(100);
+    struct actor *first = wait_as(1, lock, -1);
     char head[64];
     snprintf(head, sizeof head, "%s", queued(0));
     int64_t calls = redis_evalsha_calls(server);
@@ -204,9 +184,9 @@ JavaLaw(fair_java, newcomers_never_drop_a_living_head_of_ours)
 /* Redisson's own clients would drop it, as its end has come. */
 JavaLaw(fair_java, head_that_lives_is_kept_by_those_of_ours_behind_it)
 {
-    begin(100);
+    begin_polling(100);
     redisContext *ear = java_waits_as(java, 1);
-    struct actor *second = wait_as(2);
+    struct actor *second = wait_as(2, lock, -1);
     for (int i = 0; i < 10; i++) {
         redis_do(server, "ZADD " FAIR_ENDS " 1 %s", java);
         int64_t before_ms = redis_int(server, "HGET " FAIR_SIGNS " look"), look_ms = before_ms;
@@ -228,9 +208,9 @@ JavaLaw(fair_java, head_that_lives_is_kept_by_those_of_ours_behind_it)
 
 JavaLaw(fair_java, waiter_that_asks_before_it_listens_is_spared)
 {
-    begin(10000);
+    begin();
     check(java_asks(java) >= 0);
-    struct actor *second = wait_as(2);
+    struct actor *second = wait_as(2, lock, -1);
     expect_ok(hl_lock_release(held, NULL)); /* it cannot hear this */
     redisContext *ear = java_listens(java);
     check_int(java_asks(java), JAVA_HAS_IT);
@@ -242,7 +222,7 @@ JavaLaw(fair_java, waiter_that_asks_before_it_listens_is_spared)
 
 JavaLaw(fair_java, force_unlock_of_ours_tells_its_waiter)
 {
-    begin(10000);
+    begin();
     redisContext *ear = java_waits_as(java, 1);
     expect_ok(hl_lock_force_release(lock, NULL));
     java_is_told(ear);
