@@ -5,27 +5,7 @@
  * Each public call, with each of its own allocations failing once: it ends with a code that its
  * header names, nothing is held that its caller does not know of, and the next call works.
  */
-#include "process_kit.h"
-
-#include <malloc.h>
-
-#include "support/census.h"
-#include "support/failing_malloc.h"
-#include "support/redis_probe.h"
-
-static struct redis_server *server;
-
-static void start(void)
-{
-    if (!failing_malloc_available())
-        skip("a sanitizer brings its own allocator");
-    server = redis_server_start(&(struct redis_options){.tcp = true});
-}
-
-static void stop(void)
-{
-    redis_server_stop(server);
-}
+#include "memory_kit.h"
 
 /* A call under test, with what it works on, new for each failure. */
 struct subject {
@@ -38,7 +18,7 @@ struct subject {
     hl_owner *owner;
     hl_error err;
     int code;
-    atomic_int completions, completion_code;
+    int nth; /* of the first call of a thread: the allocation that fails */
 };
 
 static void subject_prepare(void *arg)
@@ -50,7 +30,7 @@ static void subject_prepare(void *arg)
     subject->owned = kit_lock(subject->client, "owned");
     check_int(hl_owner_new(subject->client, &subject->owner), HL_OK);
     subject->err = (hl_error)HL_ERROR_INIT;
-    atomic_store(&subject->completions, 0);
+    atomic_store(&completions, 0);
     if (subject->wants_hold) {
         hl_acquire_options owned = HL_ACQUIRE_OPTIONS_INIT;
         owned.owner = subject->owner;
@@ -65,32 +45,10 @@ static void subject_run(void *arg)
     subject->code = subject->call(subject);
 }
 
-static void subject_done(int code, const hl_error *err, void *arg)
-{
-    struct subject *subject = arg;
-    (void)err;
-    atomic_store(&subject->completion_code, code);
-    atomic_fetch_add(&subject->completions, 1);
-}
-
-static void subject_inspected(int code, const hl_lock_info *info, const hl_error *err, void *arg)
+static void inspected(int code, const hl_lock_info *info, const hl_error *err, void *arg)
 {
     (void)info;
-    subject_done(code, err, arg);
-}
-
-/* A call that was not made with success has told nobody, one that was tells once. */
-static int subject_await(struct subject *subject, int started)
-{
-    struct deadline deadline = deadline_in(5000);
-    if (started != HL_OK) {
-        check_int(atomic_load(&subject->completions), 0);
-        return started;
-    }
-    while (atomic_load(&subject->completions) == 0 && !deadline_is_over(deadline))
-        deadline_nap();
-    check_int(atomic_load(&subject->completions), 1);
-    return atomic_load(&subject->completion_code);
+    completed(code, err, arg);
 }
 
 static void subject_end(struct subject *subject)
@@ -122,23 +80,6 @@ static void subject_verify(void *arg, bool failed)
     subject_end(subject);
 }
 
-/* A leak makes the memory in use grow with each sweep; what is only kept for later, such as names
- * until their timers are over, ceases to, up to some noise of malloc's own. */
-static long sweep_without_leaks(const struct failing_scenario *scenario)
-{
-    enum { APART = 4 };
-    size_t in_use[APART];
-    struct deadline deadline = deadline_in(10000);
-    for (int round = 0;; round++) {
-        long failures = failing_malloc_sweep(scenario);
-        size_t now = mallinfo2().uordblks;
-        if (round >= APART && now <= in_use[round % APART])
-            return failures;
-        check_msg(!deadline_is_over(deadline), "each sweep leaves memory behind");
-        in_use[round % APART] = now;
-    }
-}
-
 static long sweep_subject(struct subject subject)
 {
     return sweep_without_leaks(&(struct failing_scenario){.scope = FAILING_THREAD,
@@ -168,11 +109,6 @@ static int acquire_for(struct subject *subject)
     return hl_lock_acquire_for(subject->lock, slow_ms(2000), &subject->err);
 }
 
-static void ignore_event(const hl_event *event, void *arg)
-{
-    (void)event, (void)arg;
-}
-
 static int acquire_with_all(struct subject *subject)
 {
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
@@ -183,7 +119,7 @@ static int acquire_with_all(struct subject *subject)
     return hl_lock_acquire_with(subject->owned, &options, &subject->err);
 }
 
-Test(memory_calls, acquire_holds_or_has_sent_nothing, .init = start, .fini = stop)
+Test(memory_calls, acquire_holds_or_has_sent_nothing, .init = memory_up_tcp, .fini = memory_down)
 {
     check(sweep(acquire, false) >= 2);
     check(sweep(try_acquire, false) >= 2);
@@ -194,7 +130,7 @@ Test(memory_calls, acquire_holds_or_has_sent_nothing, .init = start, .fini = sto
 static void *acquire_anew(void *arg)
 {
     struct subject *subject = arg; /* a thread that the library has never seen */
-    failing_malloc_arm(FAILING_THREAD, subject->completion_code);
+    failing_malloc_arm(FAILING_THREAD, subject->nth);
     subject->code = hl_lock_acquire(subject->lock, &subject->err);
     subject->leaves_holds = failing_malloc_disarm();
     if (subject->code == HL_OK)
@@ -202,13 +138,14 @@ static void *acquire_anew(void *arg)
     return NULL;
 }
 
-Test(memory_calls, the_first_call_of_a_thread_makes_its_owner_or_fails, .init = start, .fini = stop)
+Test(memory_calls, the_first_call_of_a_thread_makes_its_owner_or_fails, .init = memory_up_tcp,
+     .fini = memory_down)
 {
     struct subject subject = {.leaves_holds = true};
     int n = 0;
     for (; subject.leaves_holds; n++) {
         subject_prepare(&subject);
-        atomic_store(&subject.completion_code, n);
+        subject.nth = n;
         pthread_join(kit_thread(acquire_anew, &subject), NULL);
         subject_verify(&subject, subject.leaves_holds);
     }
@@ -244,11 +181,11 @@ static int release_as(struct subject *subject)
 
 static int release_async(struct subject *subject)
 {
-    return subject_await(
-        subject, hl_lock_release_async(subject->owned, subject->owner, subject_done, subject));
+    return await_completion(hl_lock_release_async(subject->owned, subject->owner, completed, NULL));
 }
 
-Test(memory_calls, nesting_and_releasing_succeed_or_leave_the_hold, .init = start, .fini = stop)
+Test(memory_calls, nesting_and_releasing_succeed_or_leave_the_hold, .init = memory_up_tcp,
+     .fini = memory_down)
 {
     check_int(sweep(nest, true), 0); /* it is local, and its count is shown behind it */
     check(sweep(nest_longer, true) >= 1);
@@ -263,13 +200,12 @@ static int acquire_async(struct subject *subject)
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
     options.owner = subject->owner;
     options.wait_ms = slow_ms(2000);
-    return subject_await(subject,
-                         hl_lock_acquire_async(subject->lock, &options, subject_done, subject));
+    return await_completion(hl_lock_acquire_async(subject->lock, &options, completed, NULL));
 }
 
 static int inspect_async(struct subject *subject)
 {
-    return subject_await(subject, hl_lock_inspect_async(subject->lock, subject_inspected, subject));
+    return await_completion(hl_lock_inspect_async(subject->lock, inspected, NULL));
 }
 
 static int inspect(struct subject *subject)
@@ -285,8 +221,7 @@ static int force_release(struct subject *subject)
 
 static int force_release_async(struct subject *subject)
 {
-    return subject_await(subject,
-                         hl_lock_force_release_async(subject->lock, subject_done, subject));
+    return await_completion(hl_lock_force_release_async(subject->lock, completed, NULL));
 }
 
 static int ping(struct subject *subject)
@@ -300,7 +235,7 @@ static int stats(struct subject *subject)
     return hl_client_stats(subject->client, &counted);
 }
 
-Test(memory_calls, questions_are_answered_or_fail, .init = start, .fini = stop)
+Test(memory_calls, questions_are_answered_or_fail, .init = memory_up_tcp, .fini = memory_down)
 {
     check(sweep(acquire_async, false) >= 3);
     check(sweep(inspect, false) >= 2);
@@ -321,8 +256,8 @@ static int set_and_release(struct subject *subject)
 
 static int set_and_release_async(struct subject *subject)
 {
-    return subject_await(subject, hl_lock_set_and_release_async(subject->owned, subject->owner,
-                                                                &written, subject_done, subject));
+    return await_completion(
+        hl_lock_set_and_release_async(subject->owned, subject->owner, &written, completed, NULL));
 }
 
 static int fenced_set(struct subject *subject)
@@ -332,8 +267,7 @@ static int fenced_set(struct subject *subject)
 
 static int fenced_set_async(struct subject *subject)
 {
-    return subject_await(subject,
-                         hl_fenced_set_async(subject->client, &written, subject_done, subject));
+    return await_completion(hl_fenced_set_async(subject->client, &written, completed, NULL));
 }
 
 static int fenced_last(struct subject *subject)
@@ -342,19 +276,18 @@ static int fenced_last(struct subject *subject)
     return hl_fenced_last(subject->client, "data", 0, &last, &subject->err);
 }
 
-static void subject_told(int code, uint64_t token, const hl_error *err, void *arg)
+static void told_last(int code, uint64_t token, const hl_error *err, void *arg)
 {
     (void)token;
-    subject_done(code, err, arg);
+    completed(code, err, arg);
 }
 
 static int fenced_last_async(struct subject *subject)
 {
-    return subject_await(subject,
-                         hl_fenced_last_async(subject->client, "data", 0, subject_told, subject));
+    return await_completion(hl_fenced_last_async(subject->client, "data", 0, told_last, NULL));
 }
 
-Test(memory_calls, writes_are_made_or_fail, .init = start, .fini = stop)
+Test(memory_calls, writes_are_made_or_fail, .init = memory_up_tcp, .fini = memory_down)
 {
     struct subject subject = {.call = set_and_release, .wants_hold = true, .may_be_unknown = true};
     if (!handle_is_fair()) {                /* a fair lock does not write */
@@ -397,7 +330,7 @@ static int make_a_cancel(struct subject *subject)
     return code;
 }
 
-Test(memory_calls, handles_are_made_or_not, .init = start, .fini = stop)
+Test(memory_calls, handles_are_made_or_not, .init = memory_up_tcp, .fini = memory_down)
 {
     check(sweep(make_a_lock, false) >= 2);
     check_int(sweep(make_an_owner, false), 1);
@@ -408,12 +341,12 @@ static int dispatched(struct subject *subject)
 {
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
     options.owner = subject->owner;
-    int code = hl_lock_acquire_async(subject->lock, &options, subject_done, subject);
+    int code = hl_lock_acquire_async(subject->lock, &options, completed, NULL);
     struct deadline deadline = deadline_in(5000);
-    while (code == HL_OK && atomic_load(&subject->completions) == 0 && !deadline_is_over(deadline))
+    while (code == HL_OK && atomic_load(&completions) == 0 && !deadline_is_over(deadline))
         check(hl_client_dispatch(subject->client) >= 0);
-    check_int(atomic_load(&subject->completions), code == HL_OK);
-    return code == HL_OK ? atomic_load(&subject->completion_code) : code;
+    check_int(atomic_load(&completions), code == HL_OK);
+    return code == HL_OK ? atomic_load(&completion_code) : code;
 }
 
 static void dispatched_prepare(void *arg)
@@ -432,7 +365,7 @@ static void dispatched_prepare(void *arg)
     check_int(hl_owner_new(subject->client, &subject->owner), HL_OK);
 }
 
-Test(memory_calls, dispatch_runs_each_completion_once, .init = start, .fini = stop)
+Test(memory_calls, dispatch_runs_each_completion_once, .init = memory_up_tcp, .fini = memory_down)
 {
     struct subject subject = {.call = dispatched};
     check(failing_malloc_sweep(&(struct failing_scenario){.scope = FAILING_THREAD,
@@ -440,85 +373,4 @@ Test(memory_calls, dispatch_runs_each_completion_once, .init = start, .fini = st
                                                           .run = subject_run,
                                                           .verify = subject_verify,
                                                           .arg = &subject}) >= 2);
-}
-
-/* Opening and closing, whichever thread's allocation fails. */
-static int files_before;
-
-static void open_prepare(void *arg)
-{
-    struct subject *subject = arg;
-    subject->client = NULL;
-    subject->err = (hl_error)HL_ERROR_INIT;
-}
-
-static char open_url[128];
-static bool open_by_name; /* who resolves names has other words for what is short */
-
-static int open_with_all(struct subject *subject)
-{
-    static const char password[] = "secret";
-    hl_client_options options = kit_options(slow_ms(1000), NULL);
-    options.on_event = ignore_event;
-    options.name_prefix = "prefix:";
-    options.client_name = "memory";
-    options.password = password;
-    options.connect_timeout_ms = slow_ms(500); /* a question to a name server may get lost */
-    return hl_client_open(open_url, &options, &subject->client, &subject->err);
-}
-
-static void open_verify(void *arg, bool failed)
-{
-    struct subject *subject = arg;
-    if (subject->code == HL_OK) {
-        kit_try_out(subject->client, "opened");
-        check_int(hl_client_close(subject->client), HL_OK);
-    } else {
-        check_msg(failed && (subject->code == HL_ENOMEM || subject->code == HL_ECONN),
-                  "open ended with %s (%s)", hl_err_name(subject->code), subject->err.text);
-        /* the latter are pthread_create's words for it */
-        check_msg(open_by_name || strstr(subject->err.text, "memory") ||
-                      strstr(subject->err.text, "temporarily unavailable"),
-                  "%s", subject->err.text);
-        check(!subject->client);
-    }
-    kit_expect_no_threads();
-    check_int(census_files(), files_before);
-}
-
-static void open_start(void)
-{
-    start();
-    redis_do(server, "CONFIG SET requirepass secret");
-    redis_do(server, "PING");
-    files_before = census_files();
-}
-
-static struct failing_scenario open_scenario(enum failing_scope scope, struct subject *subject)
-{
-    *subject = (struct subject){.call = open_with_all};
-    return (struct failing_scenario){.scope = scope,
-                                     .prepare = open_prepare,
-                                     .run = subject_run,
-                                     .verify = open_verify,
-                                     .arg = subject};
-}
-
-Test(memory_calls, open_succeeds_or_leaves_nothing, .init = open_start, .fini = stop)
-{
-    struct subject subject;
-    snprintf(open_url, sizeof open_url, "unix://%s", redis_server_socket(server));
-    struct failing_scenario scenario = open_scenario(FAILING_THREAD, &subject);
-    check(sweep_without_leaks(&scenario) >= 8);
-    scenario = open_scenario(FAILING_PROCESS, &subject);
-    check(sweep_without_leaks(&scenario) >= 30);
-}
-
-Test(memory_calls, open_by_name_succeeds_or_leaves_nothing, .init = open_start, .fini = stop)
-{
-    struct subject subject;
-    struct failing_scenario scenario = open_scenario(FAILING_PROCESS, &subject);
-    snprintf(open_url, sizeof open_url, "redis://localhost:%d", redis_server_port(server));
-    open_by_name = true;
-    check(failing_malloc_sweep(&scenario) >= 40);
 }
