@@ -4,31 +4,20 @@
 /* Allocations that fail while two threads pass a lock between them and a third, of another client,
  * takes its turns: whatever is not done for want of memory, nobody is let in beside another, and
  * nobody is forgotten. */
-#include "process_kit.h"
+#include "memory_kit.h"
 
 #include <sched.h>
 #include <semaphore.h>
 
-#include "support/failing_malloc.h"
-#include "support/redis_probe.h"
-
 enum { THREADS = 3, TURNS = 5, STORM_MS = 1000, WAIT_MS = 5000 };
 
-static struct redis_server *server;
 static int files_before;
 
 static void start(void)
 {
-    if (!failing_malloc_available())
-        skip("a sanitizer brings its own allocator");
-    server = redis_server_start(NULL);
+    memory_up();
     redis_do(server, "PING");
     files_before = census_files();
-}
-
-static void stop(void)
-{
-    redis_server_stop(server);
 }
 
 static int64_t lease_ms(void)
@@ -165,7 +154,7 @@ static void sweep_verify(void *arg, bool failed)
     scene_end(arg);
 }
 
-Test(contended_memory, one_failure_costs_nobody_a_turn, .init = start, .fini = stop)
+Test(contended_memory, one_failure_costs_nobody_a_turn, .init = start, .fini = memory_down)
 {
     struct scene scene = {.passes = 0};
     long failures = failing_malloc_sweep(&(struct failing_scenario){.scope = FAILING_PROCESS,
@@ -190,7 +179,7 @@ static bool turn_has_come(void *arg)
 }
 
 /* Afterwards each has its turn, at the latest when a lease is over whose release was lost. */
-Test(contended_memory, a_time_without_memory_forgets_nobody, .init = start, .fini = stop)
+Test(contended_memory, a_time_without_memory_forgets_nobody, .init = start, .fini = memory_down)
 {
     struct scene scene = {.passes = 0};
     struct deadline deadline = deadline_in(STORM_MS);

@@ -4,21 +4,16 @@
 /* Every allocation of the calls about permits fails once: all are got or none, and nothing stays
  * behind here or in Redis. */
 
-#include "process_kit.h"
-#include "support/failing_malloc.h"
-#include "support/redis_probe.h"
+#include "memory_kit.h"
 
 enum { PERMITS = 5, SEVERAL = 3 };
 
-static struct redis_server *server;
 static hl_client *client;
 static hl_permit_semaphore *gate;
 
 static void start(void)
 {
-    if (!failing_malloc_available())
-        skip("this build has a malloc of its own");
-    server = redis_server_start(NULL);
+    memory_up();
     hl_client_options options = kit_options(slow_ms(30000), NULL);
     client = kit_open(redis_server_url(server), &options);
     check_int(hl_permit_semaphore_new(client, "gate", &gate, NULL), HL_OK);
@@ -29,7 +24,7 @@ static void stop(void)
 {
     hl_permit_semaphore_free(gate);
     hl_client_close(client);
-    redis_server_stop(server);
+    memory_down();
 }
 
 struct subject {

@@ -5,7 +5,7 @@
  * Allocations that fail on the library's own threads, where no caller can be told: whatever is to
  * be done then is done later, and no hold is lost or left behind for it.
  */
-#include "process_kit.h"
+#include "memory_kit.h"
 
 #include <errno.h>
 #include <semaphore.h>
@@ -14,10 +14,7 @@
 #include <unistd.h>
 
 #include "support/census.h"
-#include "support/failing_malloc.h"
-#include "support/redis_probe.h"
 
-static struct redis_server *server;
 static int files_before, wire; /* for commands that need no memory */
 
 static void wire_open(void)
@@ -39,17 +36,10 @@ static void wire_send(const char *command)
 
 static void start(void)
 {
-    if (!failing_malloc_available())
-        skip("a sanitizer brings its own allocator");
-    server = redis_server_start(NULL);
+    memory_up();
     redis_do(server, "PING");
     wire_open();
     files_before = census_files();
-}
-
-static void stop(void)
-{
-    redis_server_stop(server);
 }
 
 /* Two clients: what one has, the other's calls wait for. */
@@ -166,7 +156,7 @@ static void verify_still_held(void *arg, bool failed)
     scene_end(scene);
 }
 
-Test(memory_threads, one_failure_costs_no_renewed_hold, .init = start, .fini = stop)
+Test(memory_threads, one_failure_costs_no_renewed_hold, .init = start, .fini = memory_down)
 {
     check(sweep(scene_prepare, run_renewals, verify_still_held) >= 4);
 }
@@ -203,7 +193,7 @@ static void verify_wait(void *arg, bool failed)
     scene_end(scene);
 }
 
-Test(memory_threads, one_failure_costs_no_waiter_its_turn, .init = start, .fini = stop)
+Test(memory_threads, one_failure_costs_no_waiter_its_turn, .init = start, .fini = memory_down)
 {
     check(sweep(scene_prepare, run_wait, verify_wait) >= 10);
 }
@@ -245,7 +235,7 @@ static void verify_reconnect(void *arg, bool failed)
     scene_end(scene);
 }
 
-Test(memory_threads, one_failure_ends_no_reconnect, .init = start, .fini = stop)
+Test(memory_threads, one_failure_ends_no_reconnect, .init = start, .fini = memory_down)
 {
     check(sweep(prepare_waiting, run_reconnect, verify_reconnect) >= 20);
 }
@@ -268,7 +258,7 @@ static void verify_loss(void *arg, bool failed)
     scene_end(scene);
 }
 
-Test(memory_threads, a_loss_is_told_without_memory, .init = start, .fini = stop)
+Test(memory_threads, a_loss_is_told_without_memory, .init = start, .fini = memory_down)
 {
     check(sweep(scene_prepare, run_loss, verify_loss) >= 2);
 }
@@ -293,7 +283,8 @@ static void verify_close(void *arg, bool failed)
     scene_end(scene);
 }
 
-Test(memory_threads, close_ends_every_wait_and_hold_without_memory, .init = start, .fini = stop)
+Test(memory_threads, close_ends_every_wait_and_hold_without_memory, .init = start,
+     .fini = memory_down)
 {
     sweep(prepare_waiting, run_close, verify_close);
 }
@@ -314,7 +305,7 @@ static void verify_release_on_close(void *arg, bool failed)
     scene_end(scene);
 }
 
-Test(memory_threads, close_releases_as_soon_as_it_can, .init = start, .fini = stop)
+Test(memory_threads, close_releases_as_soon_as_it_can, .init = start, .fini = memory_down)
 {
     check(sweep(prepare_to_release_on_close, run_close, verify_release_on_close) >= 1);
 }
@@ -364,7 +355,7 @@ static void verify_leaver(void *arg, bool failed)
     verify_still_held(scene, failed);
 }
 
-Test(memory_threads, a_thread_exit_is_noticed_without_memory, .init = start, .fini = stop)
+Test(memory_threads, a_thread_exit_is_noticed_without_memory, .init = start, .fini = memory_down)
 {
     check(sweep(prepare_leaver, run_leaver, verify_leaver) >= 1);
 }
@@ -405,7 +396,8 @@ static int release_or_lost(hl_lock *lock, hl_owner *owner)
     return is_held ? 0 : 1;
 }
 
-Test(memory_threads, a_time_without_memory_breaks_nothing_for_good, .init = start, .fini = stop)
+Test(memory_threads, a_time_without_memory_breaks_nothing_for_good, .init = start,
+     .fini = memory_down)
 {
     struct scene scene;
     pthread_t worker[STORM_WORKERS];

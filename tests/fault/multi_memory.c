@@ -7,31 +7,15 @@
  */
 #include <hirelock/multi_lock.h>
 
-#include "process_kit.h"
-#include "support/failing_malloc.h"
-#include "support/redis_probe.h"
+#include "memory_kit.h"
 
 enum { MEMBERS = 3 };
 
-static struct redis_server *server;
 static hl_client *client;
 static hl_lock *member[MEMBERS], *multi;
 static hl_owner *owner;
 static hl_error said;
 static int code;
-static atomic_int completions, completion_code;
-
-static void start(void)
-{
-    if (!failing_malloc_available())
-        skip("a sanitizer brings its own allocator");
-    server = redis_server_start(&(struct redis_options){.tcp = true});
-}
-
-static void stop(void)
-{
-    redis_server_stop(server);
-}
 
 static void prepare(void *arg)
 {
@@ -117,32 +101,13 @@ static void acquire(void *arg)
     code = hl_lock_acquire_with(multi, &options, &said);
 }
 
-static void done(int result, const hl_error *error, void *arg)
-{
-    (void)error, (void)arg;
-    atomic_store(&completion_code, result);
-    atomic_fetch_add(&completions, 1);
-}
-
-static bool is_told(void *arg)
-{
-    (void)arg;
-    return atomic_load(&completions) > 0;
-}
-
-static void await_told(int started)
-{
-    check_int(wait_until(is_told, NULL, started == HL_OK ? 5000 : 0), started == HL_OK);
-    code = started == HL_OK ? atomic_load(&completion_code) : started;
-}
-
 static void acquire_async(void *arg)
 {
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
     (void)arg;
     options.owner = owner;
     options.wait_ms = slow_ms(5000);
-    await_told(hl_lock_acquire_async(multi, &options, done, NULL));
+    code = await_completion(hl_lock_acquire_async(multi, &options, completed, NULL));
 }
 
 static void release(void *arg)
@@ -155,7 +120,7 @@ static void release(void *arg)
 static void release_async(void *arg)
 {
     (void)arg;
-    await_told(hl_lock_release_async(multi, owner, done, NULL));
+    code = await_completion(hl_lock_release_async(multi, owner, completed, NULL));
 }
 
 static void make(void *arg)
@@ -170,7 +135,8 @@ static void make(void *arg)
     hl_lock_free(made);
 }
 
-Test(multi_memory, is_short_and_all_members_are_held_or_none, .init = start, .fini = stop)
+Test(multi_memory, is_short_and_all_members_are_held_or_none, .init = memory_up_tcp,
+     .fini = memory_down)
 {
     check(sweep(acquire, false) >= 5);
     check(sweep(acquire_async, false) >= 5);
@@ -200,8 +166,8 @@ static long sweep_everywhere(void (*run)(void *), bool is_held)
                                    .verify = verify_somehow});
 }
 
-Test(multi_memory, is_short_anywhere_and_nothing_is_left, .init = start, .fini = stop,
-     .timeout = 120)
+Test(multi_memory, is_short_anywhere_and_nothing_is_left, .init = memory_up_tcp,
+     .fini = memory_down, .timeout = 120)
 {
     check(sweep_everywhere(acquire, false) >= 5);
     check(sweep_everywhere(acquire_async, false) >= 5);
@@ -210,7 +176,8 @@ Test(multi_memory, is_short_anywhere_and_nothing_is_left, .init = start, .fini =
     check(sweep_everywhere(release_async, true) >= 3);
 }
 
-Test(multi_memory, is_short_and_a_release_is_made_or_can_be_made_again, .init = start, .fini = stop)
+Test(multi_memory, is_short_and_a_release_is_made_or_can_be_made_again, .init = memory_up_tcp,
+     .fini = memory_down)
 {
     check(sweep(release, true) >= 3);
     check(sweep(release_async, true) >= 3);
@@ -226,19 +193,19 @@ static void inspect(void *arg)
 static void inspected(int result, const hl_lock_info *info, const hl_error *error, void *arg)
 {
     (void)info;
-    done(result, error, arg);
+    completed(result, error, arg);
 }
 
 static void inspect_async(void *arg)
 {
     (void)arg;
-    await_told(hl_lock_inspect_async(multi, inspected, NULL));
+    code = await_completion(hl_lock_inspect_async(multi, inspected, NULL));
 }
 
 static void force_async(void *arg)
 {
     (void)arg;
-    await_told(hl_lock_force_release_async(multi, done, NULL));
+    code = await_completion(hl_lock_force_release_async(multi, completed, NULL));
     if (code == HL_ENOTOWNER)
         code = HL_OK; /* nobody held it */
 }
@@ -257,7 +224,8 @@ static long sweep_asking(void (*run)(void *))
         .scope = FAILING_THREAD, .prepare = prepare, .run = run, .verify = verify_asked});
 }
 
-Test(multi_memory, is_short_and_questions_are_answered_or_fail, .init = start, .fini = stop)
+Test(multi_memory, is_short_and_questions_are_answered_or_fail, .init = memory_up_tcp,
+     .fini = memory_down)
 {
     check(sweep_asking(inspect) >= 2);
     check(sweep_asking(inspect_async) >= 2);

@@ -4,24 +4,7 @@
 /* Calls of read-write locks, with each allocation of the process failing once, whichever thread's
  * it is: the call is done, or it ends with a code of its own; nothing is held that nobody knows of.
  */
-#include "process_kit.h"
-
-#include "support/failing_malloc.h"
-#include "support/redis_probe.h"
-
-static struct redis_server *server;
-
-static void start(void)
-{
-    if (!failing_malloc_available())
-        skip("a sanitizer brings its own allocator");
-    server = redis_server_start(NULL);
-}
-
-static void stop(void)
-{
-    redis_server_stop(server);
-}
+#include "memory_kit.h"
 
 struct subject {
     int (*call)(struct subject *subject);
@@ -119,12 +102,12 @@ static int inspect(struct subject *subject)
     return hl_lock_inspect(subject->read, &info, &subject->err);
 }
 
-Test(rw_memory, both_handles_are_made_or_neither, .init = start, .fini = stop)
+Test(rw_memory, both_handles_are_made_or_neither, .init = memory_up, .fini = memory_down)
 {
     check(sweep((struct subject){.call = make}) >= 4);
 }
 
-Test(rw_memory, acquires_hold_or_leave_nothing, .init = start, .fini = stop)
+Test(rw_memory, acquires_hold_or_leave_nothing, .init = memory_up, .fini = memory_down)
 {
     check(sweep((struct subject){.call = read_lock}) >= 3);
     check(sweep((struct subject){.call = write_lock}) >= 2);
@@ -132,14 +115,14 @@ Test(rw_memory, acquires_hold_or_leave_nothing, .init = start, .fini = stop)
     check(sweep((struct subject){.call = read_lock, .reads = true}) >= 0);
 }
 
-Test(rw_memory, releases_let_go_or_still_hold, .init = start, .fini = stop)
+Test(rw_memory, releases_let_go_or_still_hold, .init = memory_up, .fini = memory_down)
 {
     check(sweep((struct subject){.call = release_read, .reads = true}) >= 1);
     check(sweep((struct subject){.call = release_write, .writes = true}) >= 1);
     check(sweep((struct subject){.call = release_write, .writes = true, .reads = true}) >= 1);
 }
 
-Test(rw_memory, inspect_answers_or_says_why_not, .init = start, .fini = stop)
+Test(rw_memory, inspect_answers_or_says_why_not, .init = memory_up, .fini = memory_down)
 {
     check(sweep((struct subject){.call = inspect, .reads = true}) >= 1);
 }

@@ -3,26 +3,9 @@
 
 /* Each call of semaphores and latches, with each of its own allocations failing once: it is done,
  * or it ends with HL_ENOMEM and nothing has changed; and the next call works. */
-#include "process_kit.h"
-
-#include "support/failing_malloc.h"
-#include "support/redis_probe.h"
+#include "memory_kit.h"
 
 enum { PERMITS = 5, COUNT = 3 };
-
-static struct redis_server *server;
-
-static void start(void)
-{
-    if (!failing_malloc_available())
-        skip("a sanitizer brings its own allocator");
-    server = redis_server_start(NULL);
-}
-
-static void stop(void)
-{
-    redis_server_stop(server);
-}
 
 /* A call under test, with what it works on, new for each failure; and what stands in Redis when it
  * was done. */
@@ -35,7 +18,6 @@ struct subject {
     hl_latch *latch;
     hl_error err;
     int code;
-    atomic_int completions, completion_code;
 };
 
 static void subject_prepare(void *arg)
@@ -46,7 +28,7 @@ static void subject_prepare(void *arg)
     kit_expect(hl_semaphore_new(subject->client, "pool", &subject->semaphore, &err), HL_OK);
     kit_expect(hl_latch_new(subject->client, "gate", &subject->latch, &err), HL_OK);
     subject->err = (hl_error)HL_ERROR_INIT;
-    atomic_store(&subject->completions, 0);
+    atomic_store(&completions, 0);
     redis_do(server, "SET pool %d", PERMITS);
     redis_do(server, "DEL gate");
     if (subject->closed > 0)
@@ -59,31 +41,10 @@ static void subject_run(void *arg)
     subject->code = subject->call(subject);
 }
 
-static void subject_done(int code, const hl_error *err, void *arg)
-{
-    struct subject *subject = arg;
-    (void)err;
-    atomic_store(&subject->completion_code, code);
-    atomic_fetch_add(&subject->completions, 1);
-}
-
-static void subject_counted(int code, int64_t count, const hl_error *err, void *arg)
+static void counted(int code, int64_t count, const hl_error *err, void *arg)
 {
     (void)count;
-    subject_done(code, err, arg);
-}
-
-static int subject_await(struct subject *subject, int started)
-{
-    struct deadline deadline = deadline_in(5000);
-    if (started != HL_OK) {
-        check_int(atomic_load(&subject->completions), 0);
-        return started;
-    }
-    while (atomic_load(&subject->completions) == 0 && !deadline_is_over(deadline))
-        deadline_nap();
-    check_int(atomic_load(&subject->completions), 1);
-    return atomic_load(&subject->completion_code);
+    completed(code, err, arg);
 }
 
 static void subject_verify(void *arg, bool failed)
@@ -127,8 +88,8 @@ static int acquire_async(struct subject *subject)
 {
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
     options.wait_ms = slow_ms(5000);
-    return subject_await(subject, hl_semaphore_acquire_async(subject->semaphore, 2, &options,
-                                                             subject_done, subject));
+    return await_completion(
+        hl_semaphore_acquire_async(subject->semaphore, 2, &options, completed, NULL));
 }
 
 /* Two that follow each other: the second takes what the first has settled along. */
@@ -143,8 +104,7 @@ static int release(struct subject *subject)
 
 static int release_async(struct subject *subject)
 {
-    return subject_await(subject,
-                         hl_semaphore_release_async(subject->semaphore, 2, subject_done, subject));
+    return await_completion(hl_semaphore_release_async(subject->semaphore, 2, completed, NULL));
 }
 
 static int drain(struct subject *subject)
@@ -155,8 +115,7 @@ static int drain(struct subject *subject)
 
 static int drain_async(struct subject *subject)
 {
-    return subject_await(subject,
-                         hl_semaphore_drain_async(subject->semaphore, subject_counted, subject));
+    return await_completion(hl_semaphore_drain_async(subject->semaphore, counted, NULL));
 }
 
 static int available(struct subject *subject)
@@ -170,13 +129,13 @@ static int add(struct subject *subject)
     return hl_semaphore_add_permits(subject->semaphore, -1, &subject->err);
 }
 
-Test(semaphore_memory, permits_are_taken_or_not, .init = start, .fini = stop)
+Test(semaphore_memory, permits_are_taken_or_not, .init = memory_up, .fini = memory_down)
 {
     check(sweep(acquire, PERMITS - 2, COUNT) >= 2);
     check(sweep(acquire_async, PERMITS - 2, COUNT) >= 3);
 }
 
-Test(semaphore_memory, permits_are_given_back_or_not, .init = start, .fini = stop)
+Test(semaphore_memory, permits_are_given_back_or_not, .init = memory_up, .fini = memory_down)
 {
     check(sweep(release, PERMITS + 3, COUNT) >= 4);
     check(sweep(release_async, PERMITS + 2, COUNT) >= 2);
@@ -204,7 +163,7 @@ static int make_latch(struct subject *subject)
     return code;
 }
 
-Test(semaphore_memory, handles_are_made_or_not, .init = start, .fini = stop)
+Test(semaphore_memory, handles_are_made_or_not, .init = memory_up, .fini = memory_down)
 {
     check(sweep(make_semaphore, PERMITS, COUNT) >= 2);
     check(sweep(make_latch, PERMITS, COUNT) >= 2);
@@ -217,7 +176,7 @@ static int count_down(struct subject *subject)
 
 static int count_down_async(struct subject *subject)
 {
-    return subject_await(subject, hl_latch_count_down_async(subject->latch, subject_done, subject));
+    return await_completion(hl_latch_count_down_async(subject->latch, completed, NULL));
 }
 
 static int await_open(struct subject *subject)
@@ -231,7 +190,7 @@ static int count_of(struct subject *subject)
     return hl_latch_count(subject->latch, &count, &subject->err);
 }
 
-Test(semaphore_memory, counts_are_counted_or_not, .init = start, .fini = stop)
+Test(semaphore_memory, counts_are_counted_or_not, .init = memory_up, .fini = memory_down)
 {
     check(sweep(count_down, PERMITS, COUNT - 1) >= 2);
     check(sweep(count_down_async, PERMITS, COUNT - 1) >= 2);
@@ -241,11 +200,11 @@ Test(semaphore_memory, counts_are_counted_or_not, .init = start, .fini = stop)
 
 static int meet_async(struct subject *subject)
 {
-    return subject_await(
-        subject, hl_latch_count_down_and_await_async(subject->latch, NULL, subject_done, subject));
+    return await_completion(
+        hl_latch_count_down_and_await_async(subject->latch, NULL, completed, NULL));
 }
 
-Test(semaphore_memory, a_meeting_is_begun_or_not, .init = start, .fini = stop)
+Test(semaphore_memory, a_meeting_is_begun_or_not, .init = memory_up, .fini = memory_down)
 {
     check(sweep_from(1, meet_async, PERMITS, 0) >= 3);
 }
