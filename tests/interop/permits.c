@@ -2,11 +2,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /* hl_permit_semaphore and RPermitExpirableSemaphore: permits by their ids, whoever took them. */
+#include "pool.h"
 #include "redisson.h"
 
 #include "support/actor.h"
-#include "support/fatal.h"
-#include "support/redis_link.h"
 
 enum { RUN_MS = 4000, THREADS = 2, PERMITS = 2 };
 
@@ -226,15 +225,6 @@ struct user {
     int64_t until_ms, turns;
 };
 
-static int64_t command(redisContext *link, const char *text)
-{
-    redisReply *reply = redisCommand(link, text);
-    must(reply && reply->type == REDIS_REPLY_INTEGER);
-    int64_t number = reply->integer;
-    freeReplyObject(reply);
-    return number;
-}
-
 static void use(void *arg)
 {
     struct user *me = arg;
@@ -243,9 +233,7 @@ static void use(void *arg)
     while (now_ms() < me->until_ms) {
         hl_permit permit;
         expect_ok(hl_permit_semaphore_acquire(me->pool, &permit, NULL));
-        int64_t inside = command(link, "INCR inside");
-        check_msg(inside <= PERMITS, "%jd inside", inside);
-        command(link, "DECR inside");
+        pool_visit(link, PERMITS);
         expect_ok(hl_permit_semaphore_release(me->pool, &permit, NULL));
         me->turns++;
     }
