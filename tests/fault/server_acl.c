@@ -4,10 +4,9 @@
 /* What the server forbids: passwords that changed, commands denied outside and inside of the
  * scripts, and the least that a user of locks needs. */
 
-#include "server_fault.h"
+#include "acl_kit.h"
 
-/* The least that locks with names app:* need on this version. PING, ROLE, INFO and CLIENT make a
- * better client (a replica is known at the door, an old connection is killed) and may be denied. */
+/* The least that locks with names app:* need on this version. */
 #define LEAST_COMMANDS                                                                             \
     "-@all +evalsha +script|load +hget +hset +hincrby +hgetall +pexpire +pttl +del "               \
     "+time +zadd +zpopmin +zcard +zrem +publish +subscribe +unsubscribe +pubsub|numsub"
@@ -17,50 +16,20 @@
 
 enum { POLL_MS = 200 };
 
-static struct redis_server *server;
-
-static void acl_start(void)
+static void start(void)
 {
-    server = redis_server_start(
-        &(struct redis_options){.config = "user locker on >pw " LEAST_KEYS " " LEAST_COMMANDS});
+    acl_up("user locker on >pw " LEAST_KEYS " " LEAST_COMMANDS);
 }
 
-static void acl_stop(void)
-{
-    redis_server_stop(server);
-}
-
-#define AclTest(name) Test(server_acl, name, .init = acl_start, .fini = acl_stop)
+#define AclTest(name) Test(server_acl, name, .init = start, .fini = acl_down)
 
 static hl_client *acl_client(struct fault_events *events, int64_t watchdog_ms)
 {
-    hl_client_options options = fault_options(events);
-    options.username = "locker";
-    options.password = "pw";
+    hl_client_options options = acl_options(events);
     options.poll_ms = POLL_MS;
     if (watchdog_ms > 0)
         options.watchdog_timeout_ms = slow_ms(watchdog_ms);
     return fault_open(redis_server_url(server), &options);
-}
-
-/* Denied were only those that may be. */
-static void acl_check_log(void)
-{
-    static const char *const optional[] = {"ping",    "role",      "info",
-                                           "client|", "pexpireat", "select"};
-    redisReply *log = redis_command(server, "ACL LOG 100");
-    check(log && log->type == REDIS_REPLY_ARRAY && log->elements > 0);
-    for (size_t i = 0; i < log->elements; i++) {
-        const redisReply *entry = log->element[i]; /* count n reason r context c object o ... */
-        const char *object = entry->element[7]->str;
-        bool is_optional = strcmp(entry->element[3]->str, "command") == 0;
-        for (size_t k = 0, found = 0; is_optional && !found; k++) {
-            is_optional = k < sizeof optional / sizeof optional[0];
-            found = is_optional && strncmp(object, optional[k], strlen(optional[k])) == 0;
-        }
-        check_msg(is_optional, "%s %s is denied", entry->element[3]->str, object);
-    }
-    freeReplyObject(log);
 }
 
 AclTest(the_least_that_is_needed_is_enough)
@@ -86,7 +55,7 @@ AclTest(the_least_that_is_needed_is_enough)
     check_int(hl_lock_release(lock, NULL), 0);
     check_int(fault_call_end(&call), 0);
     check_int((int)fault_stats(other).grants, 1);
-    acl_check_log();
+    acl_check_log(NULL);
     check_int(hl_lock_force_release(others, NULL), 0);
     check_int(atomic_load(&events.seen[HL_EVENT_LOST]), 0);
     expect_released(hl_lock_release_as(others, call.options.owner, NULL), HL_ELOST);
@@ -294,9 +263,7 @@ AclTest(a_denied_channel_is_no_failure_of_release_or_wait)
  */
 static void acl_hand_over_by_message(const char *denial)
 {
-    hl_client_options patient = fault_options(NULL);
-    patient.username = "locker";
-    patient.password = "pw";
+    hl_client_options patient = acl_options(NULL);
     patient.poll_ms = 60000;
     acl_hand_over(denial, acl_client(NULL, 0), fault_open(redis_server_url(server), &patient));
 }
