@@ -4,18 +4,15 @@
 /* The scripts of the latch, called raw: what they count, once however often they come, and what
  * they tell Redisson. */
 
-#include "script_raw.h"
+#include "script_notes.h"
 
-#define LATCH_NOTES "hirelock_note:{n}:A:"
 #define LATCH_CHANNEL "redisson_countdownlatch__channel__{n}"
 
 #define LatchTest(name) Test(script_latch, name, .init = raw_start, .fini = raw_stop)
 
 static const char *run(hli_script_id script, const char *id, const char *rest)
 {
-    char words[256];
-    snprintf(words, sizeof words, LATCH_NOTES " %s 60000 " LATCH_CHANNEL " PUBLISH %s", id, rest);
-    return fault_script(server, script, "n", words);
+    return noted_run(script, id, LATCH_CHANNEL " PUBLISH", rest);
 }
 
 /* count settled... */
@@ -96,23 +93,15 @@ LatchTest(a_closed_latch_is_not_closed_again)
     check_str(redis_str(server, "GET n"), "2");
 }
 
-static void check_note(const char *key, const char *what)
-{
-    check_str(redis_str(server, "KEYS hirelock_note:*"), key);
-    check_str(redis_str(server, "GET %s", key), what);
-    int64_t left = redis_int(server, "PTTL %s", key);
-    check(left > 30000 && left <= 60000);
-}
-
 LatchTest(what_is_settled_is_forgotten_by_the_next_command)
 {
     check_str(set_count("1", "2 0"), "1");
     check_str(count_down("2", "1"), "0");
-    check_note(LATCH_NOTES "2", "0");
+    check_note("2", "0");
     check_str(count_down("3", "2"), "1");
-    check_note(LATCH_NOTES "3", "1");
+    check_note("3", "1");
     check_str(set_count("4", "1 3"), "1");
-    check_note(LATCH_NOTES "4", "1");
+    check_note("4", "1");
 }
 
 LatchTest(counting_down_keeps_the_expiry)

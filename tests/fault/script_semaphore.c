@@ -4,27 +4,21 @@
 /* The scripts of the semaphore, called raw: what they take and give back, once however often they
  * come, and what they tell Redisson. */
 
-#include "script_raw.h"
+#include "script_notes.h"
 
-#define SEMAPHORE_NOTES "hirelock_note:{n}:A:"
 #define SEMAPHORE_CHANNEL "redisson_sc:{n}"
-#define SEMAPHORE_OUT SEMAPHORE_CHANNEL " PUBLISH"
 
 #define SemaphoreTest(name) Test(script_semaphore, name, .init = raw_start, .fini = raw_stop)
 
 /* waiters need... settled... */
 static const char *take(const char *id, const char *rest)
 {
-    char words[256];
-    snprintf(words, sizeof words, SEMAPHORE_NOTES " %s 60000 %s", id, rest);
-    return fault_script(server, HLI_SCRIPT_SEMAPHORE_ACQUIRE, "n", words);
+    return noted_run(HLI_SCRIPT_SEMAPHORE_ACQUIRE, id, "", rest);
 }
 
 static const char *run(hli_script_id script, const char *id, const char *rest)
 {
-    char words[256];
-    snprintf(words, sizeof words, SEMAPHORE_NOTES " %s 60000 " SEMAPHORE_OUT " %s", id, rest);
-    return fault_script(server, script, "n", words);
+    return noted_run(script, id, SEMAPHORE_CHANNEL " PUBLISH", rest);
 }
 
 /* keep settled... */
@@ -47,28 +41,12 @@ static const char *try_set(const char *id, const char *rest)
 
 static const char *drain(const char *id)
 {
-    char words[128];
-    snprintf(words, sizeof words, SEMAPHORE_NOTES " %s 60000 0", id);
-    return fault_script(server, HLI_SCRIPT_SEMAPHORE_DRAIN, "n", words);
+    return noted_run(HLI_SCRIPT_SEMAPHORE_DRAIN, id, "", "0");
 }
 
 static const char *available(void)
 {
     return fault_script(server, HLI_SCRIPT_SEMAPHORE_AVAILABLE, "n", "");
-}
-
-/* The notes that stand are this one, of this command; or none, "" and "". */
-static void check_note(const char *id, const char *what)
-{
-    char key[64] = "";
-    if (id[0])
-        snprintf(key, sizeof key, SEMAPHORE_NOTES "%s", id);
-    check_str(redis_str(server, "KEYS hirelock_note:*"), key);
-    if (!id[0])
-        return;
-    check_str(redis_str(server, "GET %s", key), what);
-    int64_t left = redis_int(server, "PTTL %s", key);
-    check(left > 30000 && left <= 60000);
 }
 
 SemaphoreTest(the_longest_prefix_of_needs_is_served_by_one_command)
