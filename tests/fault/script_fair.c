@@ -94,9 +94,9 @@ FairTest(a_busy_answer_tells_the_servers_time)
 {
     long long seconds = 0, us = 0;
     fair_queue_of("");
-    int64_t before = fair_now();
+    int64_t before = server_now_ms();
     check_int(sscanf(fair_ask("B:1"), "0 %*d %lld %lld A:1 1", &seconds, &us), 2);
-    check(seconds * 1000 + us / 1000 >= before && seconds * 1000 + us / 1000 <= fair_now());
+    check(seconds * 1000 + us / 1000 >= before && seconds * 1000 + us / 1000 <= server_now_ms());
     check(us < 1000000);
 }
 
@@ -221,13 +221,14 @@ FairTest(a_name_with_a_brace_has_its_keys_in_its_slot)
 FairTest(a_head_of_ours_has_a_short_end_that_it_moves_on_while_it_asks)
 {
     fair_queue_of("B:1 C:1");
-    redis_do(server, "ZADD " FAIR_ENDS " %lld B:1", (long long)(fair_now() + FAIR_STAND_MS / 2));
+    redis_do(server, "ZADD " FAIR_ENDS " %lld B:1",
+             (long long)(server_now_ms() + FAIR_STAND_MS / 2));
     int64_t distance = fair_left("C:1") - fair_left("B:1");
     fair_ask("B:1");
     fair_check_left("B:1", INT64_C(2) * FAIR_STAND_MS);
     check(fair_left("C:1") - fair_left("B:1") >= distance - slow_ms(100)); /* it moved too */
-    redis_do(server, "ZADD " FAIR_ENDS " %lld B:1", (long long)(fair_now() + 600000));
-    redis_do(server, "ZADD " FAIR_ENDS " %lld C:1", (long long)(fair_now() + 900000));
+    redis_do(server, "ZADD " FAIR_ENDS " %lld B:1", (long long)(server_now_ms() + 600000));
+    redis_do(server, "ZADD " FAIR_ENDS " %lld C:1", (long long)(server_now_ms() + 900000));
     fair_ask("B:1");
     fair_check_left("B:1", INT64_C(2) * FAIR_STAND_MS);
     fair_check_left("C:1", INT64_C(2) * FAIR_STAND_MS + 300000);

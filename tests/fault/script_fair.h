@@ -26,13 +26,6 @@ static inline const char *fair_run(hli_script_id id, const char *words)
     return fault_script(server, id, "n", args);
 }
 
-static inline int64_t fair_now(void)
-{
-    long long seconds = 0, us = 0;
-    check_int(sscanf(redis_str(server, "TIME"), "%lld %lld", &seconds, &us), 2);
-    return seconds * 1000 + us / 1000;
-}
-
 /* The queue may be looked through again. */
 static inline void fair_look_is_due(void)
 {
@@ -59,7 +52,7 @@ static inline const char *fair_ask_at_once(const char *field)
 {
     char words[64];
     snprintf(words, sizeof words, "%s 30000 1 300000", field);
-    redis_do(server, "HSET " FAIR_SIGNS " look %lld", (long long)fair_now() + 60000);
+    redis_do(server, "HSET " FAIR_SIGNS " look %lld", (long long)server_now_ms() + 60000);
     return fair_run(HLI_SCRIPT_FAIR_LOCK_ACQUIRE, words);
 }
 
@@ -102,7 +95,7 @@ static inline void fair_check_queue(const char *fields)
 /* In how many milliseconds Redisson's clients would pass it over. */
 static inline int64_t fair_left(const char *field)
 {
-    return redis_int(server, "ZSCORE " FAIR_ENDS " %s", field) - fair_now();
+    return redis_int(server, "ZSCORE " FAIR_ENDS " %s", field) - server_now_ms();
 }
 
 static inline void fair_check_left(const char *field, int64_t ms)
@@ -116,19 +109,19 @@ static inline void fair_check_left(const char *field, int64_t ms)
 static inline void fair_java_queues(const char *field, int64_t left_ms)
 {
     redis_do(server, "RPUSH " FAIR_QUEUE " %s", field);
-    redis_do(server, "ZADD " FAIR_ENDS " %lld %s", (long long)(fair_now() + left_ms), field);
+    redis_do(server, "ZADD " FAIR_ENDS " %lld %s", (long long)(server_now_ms() + left_ms), field);
 }
 
 /* Our waiter asked so long ago; or, if it is one of Redisson's, has been suspected since then. */
 static inline void fair_asked(const char *field, int64_t ms_ago)
 {
-    redis_do(server, "HSET " FAIR_SIGNS " %s %lld:%d", field, (long long)(fair_now() - ms_ago),
+    redis_do(server, "HSET " FAIR_SIGNS " %s %lld:%d", field, (long long)(server_now_ms() - ms_ago),
              FAIR_STAND_MS);
 }
 
 static inline void fair_suspected(const char *field, int64_t ms_ago)
 {
-    redis_do(server, "HSET " FAIR_SIGNS " %s %lld", field, (long long)(fair_now() - ms_ago));
+    redis_do(server, "HSET " FAIR_SIGNS " %s %lld", field, (long long)(server_now_ms() - ms_ago));
 }
 
 static inline void fair_check_nothing_left(void)

@@ -89,7 +89,7 @@ DeadTest(a_place_stands_as_long_as_its_owner_said)
 {
     redisContext *b = HEARS("B:1");
     fair_queue_of("B:1 C:1");
-    redis_do(server, "HSET " FAIR_SIGNS " B:1 %lld:60000", (long long)(fair_now() - 30000));
+    redis_do(server, "HSET " FAIR_SIGNS " B:1 %lld:60000", (long long)(server_now_ms() - 30000));
     check_str(fair_release("A:1"), FAIR_SEEN);
     check(strncmp(fair_ask("C:1"), "0 ", 2) == 0);
     fair_check_queue("B:1 C:1");
@@ -234,7 +234,7 @@ DeadTest(whoever_asks_often_looks_often_and_no_end_is_missed)
     fair_java_queues("J:1", 400000);
     fair_ask("B:1");
     for (int i = 0; i < 10; i++) {
-        int64_t before_ms = fair_now();
+        int64_t before_ms = server_now_ms();
         redis_do(server, "HSET " FAIR_SIGNS " look %lld", (long long)before_ms - 250);
         fault_script(server, HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "n",
                      "PUBLISH NUMSUB 500 1000 B:1 30000 1 300000"); /* its place stands for 500 */

@@ -44,22 +44,15 @@ static const char *inspect(void)
     return run(HLI_SCRIPT_PERMIT_INSPECT, "");
 }
 
-static int64_t server_ms(void)
-{
-    long long seconds = 0, us = 0;
-    check_int(sscanf(redis_str(server, "TIME"), "%lld %lld", &seconds, &us), 2);
-    return seconds * 1000 + us / 1000;
-}
-
 static int64_t left_of(const char *id)
 {
-    return redis_int(server, "ZSCORE " IDS " %s", id) - server_ms();
+    return redis_int(server, "ZSCORE " IDS " %s", id) - server_now_ms();
 }
 
 /* As a client leaves it whose clock is the server's. */
 static void put(const char *id, int64_t ms)
 {
-    redis_do(server, "ZADD " IDS " %lld %s", (long long)(server_ms() + ms), id);
+    redis_do(server, "ZADD " IDS " %lld %s", (long long)(server_now_ms() + ms), id);
 }
 
 static void check_lasts(const char *id, int64_t ms)
@@ -302,7 +295,7 @@ PermitTest(a_renewal_of_many_goes_on_past_one_whose_keys_are_something_else)
     const struct hli_script *script = hli_script_get(HLI_SCRIPT_PERMIT_RENEW);
     redis_do(server, "SCRIPT LOAD %b", (const char *)script->text, script->length);
     redis_do(server, "SET {m}:timeout stranger");
-    redis_do(server, "ZADD {k{k}:timeout %lld " C, (long long)(server_ms() + 1000));
+    redis_do(server, "ZADD {k{k}:timeout %lld " C, (long long)(server_now_ms() + 1000));
     put(A, 1000);
     check_str(redis_str(server, "EVALSHA %s 4 m n o n 60000 " A " " A " " A " " B, script->sha1),
               "1 -1 3 -1 4 -1");

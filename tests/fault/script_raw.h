@@ -44,6 +44,14 @@ static inline const char *raw_run(hli_script_id id, const char *words, const cha
     return fault_script(server, id, "n", args);
 }
 
+/* By the server's clock. */
+static inline int64_t server_now_ms(void)
+{
+    long long seconds = 0, us = 0;
+    check_int(sscanf(redis_str(server, "TIME"), "%lld %lld", &seconds, &us), 2);
+    return seconds * 1000 + us / 1000;
+}
+
 /* field lease count */
 static inline const char *acquire(const char *words)
 {
