@@ -202,8 +202,8 @@ Test(connection_late, the_connection_to_be_killed_is_remembered_until_it_is)
     fake_server_close_all(fake, FAKE_RESET);
     check(connection_wait_for(client, connection_reconnects, 1, 5000));
     check(fake_server_wait_play(fake, 5000));
-    check_int(atomic_load(&killed.times[1]), 1);
-    check_int(atomic_load(&killed.times[2]), 1);
+    for (int id = 1; id < 3; id++) /* again, if the other one's end came before the answer */
+        check(atomic_load(&killed.times[id]) >= 1);
     for (int id = 3; id < 8; id++)
         check_int(atomic_load(&killed.times[id]), 0);
     check_int(hl_client_close(client), HL_OK);
