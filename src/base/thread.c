@@ -174,3 +174,20 @@ void hli_cancelability_restore(int state)
 {
     pthread_setcancelstate(state, NULL);
 }
+
+static _Thread_local struct {
+    unsigned depth;
+    int before;
+} thread_inside;
+
+void hli_cancelability_enter(void)
+{
+    if (thread_inside.depth++ == 0)
+        thread_inside.before = hli_cancelability_off();
+}
+
+void hli_cancelability_leave(void)
+{
+    if (--thread_inside.depth == 0)
+        hli_cancelability_restore(thread_inside.before);
+}

@@ -52,9 +52,11 @@ bool hli_gate_hang(struct hli_gate *gate, struct hli_buzzer *buzzer);
 void hli_gate_take_down(struct hli_gate *gate);
 bool hli_gate_is_shut(const struct hli_gate *gate); /* neither opened nor poked */
 
-/* Thread cancellation inside a wait would leave it half done: switched off for the time of a public
- * call. */
+/* Thread cancellation in the middle of anything would leave it half done: switched off for the time
+ * of a public call. The first pair is for a signal handler, too; the second may be nested. */
 int hli_cancelability_off(void);
 void hli_cancelability_restore(int state);
+void hli_cancelability_enter(void);
+void hli_cancelability_leave(void);
 
 #endif

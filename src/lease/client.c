@@ -32,6 +32,7 @@ int hli_client_enter(hl_client *client)
 
     if (rc < 0)
         return rc;
+    hli_cancelability_enter();
     atomic_fetch_add(&client->inside, 1);
     rc = hli_client_check(client);
     if (rc < 0)
@@ -43,6 +44,7 @@ void hli_client_leave(hl_client *client)
 {
     if (atomic_fetch_sub(&client->inside, 1) == 1 && atomic_load(&client->is_closed))
         hli_gate_poke(&client->inside_gate);
+    hli_cancelability_leave();
 }
 
 void hli_client_ref(hl_client *client)

@@ -48,7 +48,6 @@ int hli_multi_acquire(hl_lock *lock, const hl_acquire_options *passed, hl_error 
 
     if (rc < 0)
         return rc;
-    int cancelability = hli_cancelability_off();
     hli_wait_attach(&gather->wait, gather->options.cancel);
     hli_gather_make_way(gather);
     hli_wait_will_block(&gather->wait);
@@ -56,7 +55,6 @@ int hli_multi_acquire(hl_lock *lock, const hl_acquire_options *passed, hl_error 
     rc = hli_gather_block(gather);
     hli_wait_detach(&gather->wait);
     hli_gather_unref(gather);
-    hli_cancelability_restore(cancelability);
     return rc;
 }
 
@@ -106,14 +104,12 @@ int hli_multi_release(hl_lock *lock, hl_owner *owner, int *ret_codes, hl_error *
 
     if (rc < 0)
         return rc;
-    int cancelability = hli_cancelability_off();
     if (!lock->is_posted)
         hli_wait_will_block(&scatter->wait);
     hli_scatter_start(scatter, owner);
     rc = hli_wait_block(&scatter->wait);
     hli_multi_write_codes(hli_multi_of(lock), scatter, ret_codes);
     hli_scatter_unref(scatter);
-    hli_cancelability_restore(cancelability);
     return rc;
 }
 

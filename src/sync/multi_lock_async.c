@@ -143,12 +143,10 @@ int hli_multi_acquire_async(hl_lock *lock, const hl_acquire_options *passed, hl_
         rc = HL_EINVAL;
     if (rc == 0)
         rc = hli_callbacks_want(&lock->name->client->callbacks);
-    int cancelability = hli_cancelability_off();
     if (rc < 0)
         multi_request_unref(request);
     else
         multi_request_start_gather(request);
-    hli_cancelability_restore(cancelability);
     return rc;
 }
 
@@ -194,9 +192,7 @@ int hl_multi_lock_release_each_async(hl_lock *lock, hl_owner *owner, int *ret_co
 
     if (rc < 0)
         return rc;
-    int cancelability = hli_cancelability_off();
     rc = hli_multi_release_async(lock, owner, ret_codes, done, arg);
-    hli_cancelability_restore(cancelability);
     hli_lock_leave(lock);
     return rc;
 }

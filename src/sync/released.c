@@ -11,7 +11,6 @@ int hli_released_block(struct hli_name *name, struct hl_owner *owner,
                        const struct hli_release_way *way, hl_error *err)
 {
     struct hli_released released;
-    int cancelability = hli_cancelability_off();
 
     hli_released_init(&released, name, err);
     if (!way->is_posted)
@@ -19,7 +18,6 @@ int hli_released_block(struct hli_name *name, struct hl_owner *owner,
     hli_release_start(name, owner, way, &released.wait);
     int rc = hli_wait_block(&released.wait);
     hli_released_count(&released);
-    hli_cancelability_restore(cancelability);
     return rc;
 }
 
@@ -96,7 +94,6 @@ int hli_released_post(struct hli_name *name, struct hl_owner *owner,
     struct posted_release *posted = posted_release_new(name, told);
     if (!posted)
         return HL_ENOMEM;
-    int cancelability = hli_cancelability_off();
     /* The timer's, and this call's: the release may be over at once. */
     hli_ref_take(&posted->ref);
     hli_ref_take(&posted->ref);
@@ -105,6 +102,5 @@ int hli_released_post(struct hli_name *name, struct hl_owner *owner,
         posted_release_unref(posted);
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not count references */
     posted_release_unref(posted);
-    hli_cancelability_restore(cancelability);
     return 0;
 }

@@ -72,12 +72,10 @@ int hli_request_block(const struct hli_request *request, hl_error *err)
 
     if (rc < 0)
         return rc;
-    int cancelability = hli_cancelability_off();
     rc = request_block(&acquire, request->options->cancel);
     while (rc == HLI_ACQUIRE_ANEW)
         rc = request_block_anew(&acquire, request->options->cancel, err);
     hli_acquire_deinit(&acquire);
-    hli_cancelability_restore(cancelability);
     return rc;
 }
 
@@ -209,8 +207,6 @@ int hli_request_post(const struct hli_request *request, hl_done_cb done, void *a
     int rc = hli_callbacks_want(&request->name->client->callbacks);
     if (rc < 0)
         return rc;
-    int cancelability = hli_cancelability_off();
     rc = posted_start(request, done, arg);
-    hli_cancelability_restore(cancelability);
     return rc;
 }
