@@ -86,23 +86,24 @@ void hli_gate_open(struct hli_gate *gate)
 void hli_gate_poke(struct hli_gate *gate)
 {
     int before = atomic_load(&gate->state);
-    struct hli_buzzer *buzzer;
 
     do {
         if (before == HLI_GATE_OPEN || before == HLI_GATE_POKED)
             return;
-        buzzer = atomic_load_explicit(&gate->buzzer, memory_order_relaxed);
     } while (!atomic_compare_exchange_weak(&gate->state, &before, HLI_GATE_POKED));
-    gate_wake(gate, before, buzzer);
+    /* Not before: the waiter may have hung another one meanwhile. The gate is still there. */
+    gate_wake(gate, before, atomic_load(&gate->buzzer));
 }
 
 bool hli_gate_hang(struct hli_gate *gate, struct hli_buzzer *buzzer)
 {
-    int shut = HLI_GATE_SHUT;
+    int state = atomic_load(&gate->state);
 
     atomic_store_explicit(&gate->buzzer, buzzer, memory_order_relaxed);
-    return atomic_compare_exchange_strong(&gate->state, &shut, HLI_GATE_POLLED_AT) ||
-           shut == HLI_GATE_POLLED_AT;
+    while (state == HLI_GATE_SHUT || state == HLI_GATE_SLEPT_AT) /* its sleep was over by itself */
+        if (atomic_compare_exchange_weak(&gate->state, &state, HLI_GATE_POLLED_AT))
+            return true;
+    return state == HLI_GATE_POLLED_AT;
 }
 
 void hli_gate_take_down(struct hli_gate *gate)

@@ -8,7 +8,9 @@
 #include "support/test.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void *open_gate(void *gate)
@@ -104,6 +106,77 @@ Test(gate, wakes_a_waiter_that_polls_every_time)
         hli_buzzer_hush(&buzzer);
         check_int(hli_gate_wait(&poked, HLI_NEVER), HLI_GATE_POKED);
     }
+    hli_buzzer_close(&buzzer);
+}
+
+/* A waiter that takes one buzzer down and hangs another, as one does that reads for the process and
+ * then for messages; and somebody who pokes it just then. */
+struct duel {
+    struct hli_gate gate;
+    atomic_int turn; /* 1: poke; 0: poked; -1: the end */
+};
+
+static void *duel_poke(void *arg)
+{
+    struct duel *duel = arg;
+    unsigned seed = 1;
+    for (int turn; (turn = atomic_load(&duel->turn)) >= 0;) {
+        if (turn == 0) {
+            sched_yield();
+            continue;
+        }
+        for (volatile int i = rand_r(&seed) % 400; i > 0; i--)
+            ;
+        hli_gate_poke(&duel->gate);
+        atomic_store(&duel->turn, 0);
+    }
+    return NULL;
+}
+
+Test(gate, buzzes_by_what_is_polled_now_and_not_by_what_was_taken_down)
+{
+    static struct duel duel;
+    struct hli_buzzer first, second;
+    pthread_t thread;
+    unsigned seed = 7;
+    hli_buzzer_init(&first);
+    hli_buzzer_init(&second);
+    check_int(hli_buzzer_open(&first), 0);
+    check_int(hli_buzzer_open(&second), 0);
+    check_int(pthread_create(&thread, NULL, duel_poke, &duel), 0);
+    for (int i = 0; i < 30000; i++) {
+        atomic_store(&duel.gate.state, HLI_GATE_SHUT);
+        hli_buzzer_hush(&first);
+        hli_buzzer_hush(&second);
+        atomic_store(&duel.turn, 1);
+        bool is_hung = hli_gate_hang(&duel.gate, &first);
+        for (volatile int k = rand_r(&seed) % 200; k > 0; k--)
+            ;
+        hli_gate_take_down(&duel.gate);
+        is_hung = is_hung && hli_gate_hang(&duel.gate, &second);
+        while (atomic_load(&duel.turn) != 0)
+            sched_yield();
+        struct pollfd polled = {.fd = second.fd, .events = POLLIN};
+        check_msg(!is_hung || hli_gate_is_shut(&duel.gate) || poll(&polled, 1, 0) == 1,
+                  "round %d: it polls on", i);
+    }
+    atomic_store(&duel.turn, -1);
+    pthread_join(thread, NULL);
+    hli_buzzer_close(&first);
+    hli_buzzer_close(&second);
+}
+
+Test(gate, may_be_polled_after_a_sleep_that_was_over_by_itself)
+{
+    struct hli_buzzer buzzer;
+    struct hli_gate gate = {0};
+    hli_buzzer_init(&buzzer);
+    check_int(hli_buzzer_open(&buzzer), 0);
+    check_int(hli_gate_wait(&gate, hli_now() + HLI_MS(1)), HLI_GATE_SHUT);
+    check(hli_gate_hang(&gate, &buzzer));
+    hli_gate_poke(&gate);
+    struct pollfd polled = {.fd = buzzer.fd, .events = POLLIN};
+    check_int(poll(&polled, 1, 0), 1);
     hli_buzzer_close(&buzzer);
 }
 
