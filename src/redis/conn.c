@@ -213,25 +213,20 @@ static bool conn_open_events(struct hli_conn *conn, int fd)
 
 int hli_conn_open(struct hli_conn *conn, int fd)
 {
-    int reason;
-
+    atomic_store(&conn->fd, fd);
     pthread_mutex_lock(&conn->mutex);
     bool is_open = hli_reader_open(&conn->reader, fd) == 0 && conn_open_events(conn, fd) &&
                    hli_outbox_open(&conn->outbox, fd) == 0;
     conn->is_open = is_open;
-    if (is_open)
-        atomic_store(&conn->fd, fd);
-    reason = errno;
+    int reason = errno;
     if (!is_open) {
+        atomic_store(&conn->fd, -1);
         conn_free_events(conn);
         hli_reader_close(&conn->reader);
     }
     pthread_mutex_unlock(&conn->mutex);
-    if (is_open)
-        return 0;
-    close(fd);
     errno = reason;
-    return HL_ENOMEM;
+    return is_open ? 0 : HL_ENOMEM;
 }
 
 void hli_conn_close(struct hli_conn *conn, const hl_error *err)

@@ -78,8 +78,8 @@ void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop,
 /* Closed by now. */
 void hli_conn_deinit(struct hli_conn *conn);
 
-/* Takes over a connected socket. Loop thread. Errors: HL_ENOMEM, the socket is closed, and errno
- * says what ran out. */
+/* Takes over a connected socket. Loop thread. Errors: HL_ENOMEM, the socket is the caller's still,
+ * and errno says what ran out. */
 int hli_conn_open(struct hli_conn *conn, int fd);
 
 /* Closes it, reports `closed`, and ends what is in flight. Loop thread. A closed one stays closed,

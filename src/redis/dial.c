@@ -20,15 +20,22 @@
 
 struct hli_dial { /* loop thread */
     struct hli_loop *loop;
-    const struct hli_url *url;
-    hli_dial_cb done;
-    void *arg;
+    struct hli_dial_said said;
     struct hli_lookup *lookup; /* of a name */
     struct evutil_addrinfo *addresses, *next;
     struct event *connected; /* the socket became writable, or the dial is to end (timer) */
     int fd;
     hl_error err; /* of the last address that was tried */
 };
+
+static void dial_close(struct hli_dial *dial)
+{
+    if (dial->fd < 0)
+        return;
+    atomic_store(dial->said.shown, -1);
+    close(dial->fd);
+    dial->fd = -1;
+}
 
 static void dial_free(struct hli_dial *dial)
 {
@@ -37,8 +44,7 @@ static void dial_free(struct hli_dial *dial)
         evutil_freeaddrinfo(dial->addresses);
     if (dial->connected)
         event_free(dial->connected);
-    if (dial->fd >= 0)
-        close(dial->fd);
+    dial_close(dial);
     free(dial);
 }
 
@@ -67,7 +73,7 @@ static void dial_note(struct hli_dial *dial, const char *reason)
 {
     char where[160];
 
-    dial_where(dial->url, where, sizeof(where));
+    dial_where(dial->said.url, where, sizeof(where));
     hli_fail(&dial->err, HL_ECONN, "connect %s: %s", where, reason);
     char *first = strstr(dial->err.text, reason);
     if (first && first[0] >= 'A' && first[0] <= 'Z' && first[1] >= 'a')
@@ -76,14 +82,13 @@ static void dial_note(struct hli_dial *dial, const char *reason)
 
 static void dial_finish(struct hli_dial *dial)
 {
-    hli_dial_cb done = dial->done;
-    void *arg = dial->arg;
+    const struct hli_dial_said said = dial->said;
     int fd = dial->fd;
     hl_error err = dial->err;
 
     dial->fd = -1;
     dial_free(dial);
-    done(fd, fd < 0 ? &err : NULL, arg);
+    said.done(fd, fd < 0 ? &err : NULL, said.arg);
 }
 
 /* Ends the dial from the loop, never inside hli_dial_start. */
@@ -112,8 +117,7 @@ static void dial_on_connected(evutil_socket_t fd, short what, void *arg)
         return;
     }
     dial_note(dial, strerrordesc_np(problem));
-    close(dial->fd);
-    dial->fd = -1;
+    dial_close(dial);
     dial_next_address(dial);
 }
 
@@ -131,6 +135,7 @@ static int dial_socket(int family)
 static bool dial_connect(struct hli_dial *dial, const struct sockaddr *address, socklen_t length)
 {
     dial->fd = dial_socket(address->sa_family);
+    atomic_store(dial->said.shown, dial->fd);
     if (dial->fd >= 0 && (connect(dial->fd, address, length) == 0 || errno == EINPROGRESS)) {
         event_assign(dial->connected, hli_loop_base(dial->loop), dial->fd, EV_WRITE,
                      dial_on_connected, dial);
@@ -139,9 +144,7 @@ static bool dial_connect(struct hli_dial *dial, const struct sockaddr *address, 
         errno = ENOMEM;
     }
     dial_note(dial, strerrordesc_np(errno));
-    if (dial->fd >= 0)
-        close(dial->fd);
-    dial->fd = -1;
+    dial_close(dial);
     return false;
 }
 
@@ -174,9 +177,9 @@ static int dial_resolve(struct hli_dial *dial)
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP};
     char port[8];
 
-    snprintf(port, sizeof(port), "%u", dial->url->port);
+    snprintf(port, sizeof(port), "%u", dial->said.url->port);
     hints.ai_flags = EVUTIL_AI_NUMERICHOST | EVUTIL_AI_NUMERICSERV;
-    if (evutil_getaddrinfo(dial->url->host, port, &hints, &dial->addresses) == 0) {
+    if (evutil_getaddrinfo(dial->said.url->host, port, &hints, &dial->addresses) == 0) {
         dial->next = dial->addresses;
         dial_next_address(dial);
         return 0;
@@ -184,7 +187,7 @@ static int dial_resolve(struct hli_dial *dial)
     dial->lookup = hli_lookup_new(dial->loop, dial_on_resolved, dial);
     if (!dial->lookup)
         return HL_ENOMEM;
-    hli_lookup_start(dial->lookup, dial->url->host, port);
+    hli_lookup_start(dial->lookup, dial->said.url->host, port);
     return 0;
 }
 
@@ -192,10 +195,10 @@ static int dial_unix(struct hli_dial *dial)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
 
-    if (strlen(dial->url->host) >= sizeof(address.sun_path)) {
+    if (strlen(dial->said.url->host) >= sizeof(address.sun_path)) {
         dial_note(dial, "the path is too long for a unix socket");
     } else {
-        snprintf(address.sun_path, sizeof(address.sun_path), "%s", dial->url->host);
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s", dial->said.url->host);
         if (dial_connect(dial, (struct sockaddr *)&address, sizeof(address)))
             return 0;
     }
@@ -203,18 +206,18 @@ static int dial_unix(struct hli_dial *dial)
     return 0;
 }
 
-int hli_dial_start(struct hli_loop *loop, const struct hli_url *url, hli_dial_cb done, void *arg,
+int hli_dial_start(struct hli_loop *loop, const struct hli_dial_said *said,
                    struct hli_dial **ret_dial)
 {
     struct hli_dial *dial = calloc(1, sizeof(*dial));
 
     if (!dial)
         return HL_ENOMEM;
-    *dial = (struct hli_dial){.loop = loop, .url = url, .done = done, .arg = arg, .fd = -1};
+    *dial = (struct hli_dial){.loop = loop, .said = *said, .fd = -1};
     dial->connected = event_new(hli_loop_base(loop), -1, EV_TIMEOUT, dial_on_connected, dial);
-    int rc = !dial->connected            ? HL_ENOMEM
-             : url->kind == HLI_URL_UNIX ? dial_unix(dial)
-                                         : dial_resolve(dial);
+    int rc = !dial->connected                  ? HL_ENOMEM
+             : said->url->kind == HLI_URL_UNIX ? dial_unix(dial)
+                                               : dial_resolve(dial);
     if (rc < 0)
         dial_free(dial);
     else

@@ -11,14 +11,23 @@
 #include "redis/loop.h"
 #include "redis/url.h"
 
+#include <stdatomic.h>
+
 struct hli_dial;
 
 /* fd is the caller's, or -1 and err says why. On the loop thread, once, never inside
  * hli_dial_start. */
 typedef void (*hli_dial_cb)(int fd, const hl_error *err, void *arg);
 
-/* Loop thread; url is borrowed until the call back or the cancel. Errors: HL_ENOMEM. */
-int hli_dial_start(struct hli_loop *loop, const struct hli_url *url, hli_dial_cb done, void *arg,
+/* Loop thread; url is borrowed until the call back or the cancel. The socket's number stands in
+ * *shown, for a forked child, until the call back has it or it is closed. Errors: HL_ENOMEM. */
+struct hli_dial_said {
+    const struct hli_url *url;
+    hli_dial_cb done;
+    void *arg;
+    atomic_int *shown;
+};
+int hli_dial_start(struct hli_loop *loop, const struct hli_dial_said *said,
                    struct hli_dial **ret_dial);
 
 /* Is it still waiting for a name server? NULL is fine. */

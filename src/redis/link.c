@@ -28,6 +28,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { LINK_COMMANDS, LINK_PUBSUB, LINK_CONNS };
 enum { LINK_PING_MS = 5000 };
@@ -53,6 +54,7 @@ struct hli_link {
     struct hli_greeting_past past[LINK_CONNS]; /* of those last up: later ones asked nothing */
     unsigned ready;                            /* connections dialled, then greeted */
     struct hli_dial *dial;
+    atomic_int dialled; /* its socket; read by a forked child */
     struct hli_pulse pulse[LINK_CONNS];
     struct hli_pubsub pubsub;
     struct hli_loader loader;
@@ -323,10 +325,15 @@ static void link_on_dialled(int fd, const hl_error *err, void *arg)
     struct hli_link *link = arg;
 
     link->dial = NULL;
+    bool is_open = fd >= 0 && hli_conn_open(&link->conn[link->ready], fd) == 0;
+    int reason = errno;
+    atomic_store(&link->dialled, -1);
+    if (fd >= 0 && !is_open)
+        close(fd);
     if (fd < 0)
         link_break(link, err);
-    else if (hli_conn_open(&link->conn[link->ready], fd) < 0)
-        link_fail(link, HL_ENOMEM, strerrordesc_np(errno));
+    else if (!is_open)
+        link_fail(link, HL_ENOMEM, strerrordesc_np(reason));
     else if (++link->ready < LINK_CONNS)
         link_dial(link);
     else
@@ -335,7 +342,9 @@ static void link_on_dialled(int fd, const hl_error *err, void *arg)
 
 static void link_dial(struct hli_link *link)
 {
-    if (hli_dial_start(link->loop, &link->settings.url, link_on_dialled, link, &link->dial) < 0)
+    const struct hli_dial_said said = {&link->settings.url, link_on_dialled, link, &link->dialled};
+
+    if (hli_dial_start(link->loop, &said, &link->dial) < 0)
         link_fail(link, HL_ENOMEM, "out of memory while connecting");
 }
 
@@ -453,6 +462,7 @@ int hli_link_new(struct hli_loop *loop, struct hli_link_settings *settings,
     link->settle = (struct hli_task){.run = link_settle, .arg = link};
     pthread_mutex_init(&link->mutex, NULL);
     hli_url_where(&link->settings.url, link->where, sizeof(link->where));
+    atomic_init(&link->dialled, -1);
     link_init_conns(link, commands);
     hli_pubsub_init(&link->pubsub, &link->conn[LINK_PUBSUB]);
     hli_loader_init(&link->loader, &link->conn[LINK_COMMANDS]);
@@ -482,6 +492,10 @@ void hli_link_free(struct hli_link *link)
 
 void hli_link_abandon(struct hli_link *link)
 {
+    int dialled = atomic_exchange(&link->dialled, -1);
+
     for (int i = 0; i < LINK_CONNS; i++)
         hli_conn_abandon(&link->conn[i]);
+    if (dialled >= 0)
+        close(dialled);
 }

@@ -6,7 +6,9 @@
 #include "process_kit.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -380,4 +382,59 @@ Test(fork_child, a_fork_from_a_callback_is_like_any_other, .init = start, .fini 
     check(atomic_load(&done));
     kit_try_out(client, "busy");
     parent_close();
+}
+
+/* Stream sockets of this process among its first descriptors. */
+static int count_sockets(void)
+{
+    int count = 0;
+    for (int fd = 0; fd < 256; fd++) {
+        int type = 0;
+        socklen_t size = sizeof type;
+        count += getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+    }
+    return count;
+}
+
+static bool has_one_more(void *arg)
+{
+    return count_sockets() == *(int *)arg + 1;
+}
+
+/* A server that does not get round to accepting: nobody reads from its full queue. */
+static int listen_and_never_accept(struct sockaddr_in *address, int *filler)
+{
+    socklen_t size = sizeof *address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    *address =
+        (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    check_int(bind(fd, (struct sockaddr *)address, size), 0);
+    check_int(listen(fd, 0), 0);
+    check_int(getsockname(fd, (struct sockaddr *)address, &size), 0);
+    *filler = socket(AF_INET, SOCK_STREAM, 0);
+    check_int(connect(*filler, (struct sockaddr *)address, size), 0);
+    return fd;
+}
+
+/* Or its parent would look alive to the server for as long as the child lives. */
+Test(fork_child, has_no_socket_that_its_parent_is_just_connecting)
+{
+    struct sockaddr_in address;
+    int filler, fd = listen_and_never_accept(&address, &filler), before = count_sockets(), status;
+    char url[64];
+    hl_client_options options = kit_options(30000, &events);
+    options.flags = HL_CLIENT_LAZY;
+    options.connect_timeout_ms = 60000;
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d", ntohs(address.sin_port));
+    hl_client *dialling = kit_open(url, &options);
+    check(wait_until(has_one_more, &before, 10000));
+    pid_t child = fork();
+    if (child == 0)
+        _exit(count_sockets() - before);
+    check_int(waitpid(child, &status, 0), child);
+    check(WIFEXITED(status));
+    check_int(WEXITSTATUS(status), 0);
+    check_int(hl_client_close(dialling), HL_OK);
+    close(filler);
+    close(fd);
 }
