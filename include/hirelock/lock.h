@@ -163,7 +163,8 @@ HL_API HL_MUST_CHECK int hl_lock_new_with(hl_client *client, const void *name,
 /*
  * Frees a handle; what is held stays held. NULL is fine.
  *
- * Threads: any, when no call on this handle is running.
+ * Threads: any, when no call on this handle is running; the completion of an async call may free it
+ * although that call has not returned yet.
  * Returns: nothing.
  */
 HL_API void hl_lock_free(hl_lock *lock);

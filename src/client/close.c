@@ -118,6 +118,7 @@ void hli_client_stop(hl_client *client)
     }
     hli_loop_stop(client->loop);
     hli_callbacks_stop(&client->callbacks);
+    hli_loop_close(client->loop); /* a completion may have woken it */
 }
 
 int hl_client_close(hl_client *client)

@@ -33,6 +33,7 @@ int hli_client_enter(hl_client *client)
     if (rc < 0)
         return rc;
     hli_cancelability_enter();
+    hli_client_ref(client);
     atomic_fetch_add(&client->inside, 1);
     rc = hli_client_check(client);
     if (rc < 0)
@@ -44,6 +45,7 @@ void hli_client_leave(hl_client *client)
 {
     if (atomic_fetch_sub(&client->inside, 1) == 1 && atomic_load(&client->is_closed))
         hli_gate_poke(&client->inside_gate);
+    hli_client_unref(client);
     hli_cancelability_leave();
 }
 

@@ -47,6 +47,8 @@ static void contest_listen_now(struct hli_contest *contest)
 {
     struct hli_name *name = contest->name;
 
+    if (atomic_load(&name->client->is_closed))
+        return; /* nobody would drop it any more */
     if (!contest->has_channel_ref) {
         contest->has_channel_ref = true;
         hli_name_ref(name); /* the channel's, dropped in contest_on_channel_gone */
@@ -83,7 +85,8 @@ void hli_contest_listen(struct hli_contest *contest)
     if (is_posted)
         return;
     hli_name_ref(name); /* the task's, dropped in contest_listen_posted */
-    hli_loop_post(name->client->loop, &contest->listen);
+    if (!hli_loop_post(name->client->loop, &contest->listen))
+        hli_name_unref(name);
 }
 
 void hli_contest_stop_listening(struct hli_contest *contest)

@@ -62,14 +62,16 @@ int hli_wait_block(struct hli_wait *wait)
 }
 
 /* A call with a cancel is looked at once at the beginning, for its cancel may have been fired when
- * nobody could be moved by it yet. A call that has ended by now does not keep its timer. */
+ * nobody could be moved by it yet. A call that has ended by now does not keep its timer; one that
+ * goes on while the client closes gets none, for the loop has stopped. */
 bool hli_wait_look_after(struct hli_wait *wait)
 {
     struct hli_loop *loop = wait->client->loop;
 
     if (atomic_exchange(&wait->is_looked_after, true))
         return false;
-    hli_timer_set_earlier(loop, &wait->timer, wait->has_cancel ? 0 : wait->first_look_at);
+    if (!hli_timer_set_earlier(loop, &wait->timer, wait->has_cancel ? 0 : wait->first_look_at))
+        return false;
     return !(atomic_load(&wait->has_ended) && hli_timer_clear(loop, &wait->timer));
 }
 

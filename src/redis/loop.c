@@ -270,16 +270,22 @@ void hli_loop_stop(struct hli_loop *loop)
     pthread_mutex_lock(&loop->mutex);
     loop->stopped = true;
     pthread_mutex_unlock(&loop->mutex);
+    loop_run_tasks(loop); /* posted between its last look and the end */
     while ((timer = loop_next_orphan(loop)))
         if (timer->orphaned)
             timer->orphaned(timer->arg);
-    loop_give_back(loop);
 }
 
-void hli_loop_post(struct hli_loop *loop, struct hli_task *task)
+void hli_loop_close(struct hli_loop *loop)
+{
+    if (loop)
+        loop_give_back(loop);
+}
+
+bool hli_loop_post(struct hli_loop *loop, struct hli_task *task)
 {
     pthread_mutex_lock(&loop->mutex);
-    bool fresh = !task->queued && !loop->stopped;
+    bool is_in_time = !loop->stopped, fresh = is_in_time && !task->queued;
     if (fresh) {
         task->queued = true;
         STAILQ_INSERT_TAIL(&loop->tasks, task, link);
@@ -287,6 +293,7 @@ void hli_loop_post(struct hli_loop *loop, struct hli_task *task)
     pthread_mutex_unlock(&loop->mutex);
     if (fresh)
         loop_wake(loop);
+    return is_in_time;
 }
 
 static bool timer_move(struct hli_loop *loop, struct hli_timer *timer, hli_ns at, bool only_earlier)

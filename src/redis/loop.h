@@ -40,14 +40,16 @@ struct hli_timer {
 int hli_loop_start(struct hli_loop **ret_loop, void (*on_bell)(void *arg), void *arg);
 
 /* Joins the thread; tasks that wait run before, timers that are set are orphaned, and later ones
- * are not set at all. Not from the loop thread. NULL is fine, for both. */
+ * are not set at all. Not from the loop thread. NULL is fine, for all three. */
 void hli_loop_stop(struct hli_loop *loop);
-void hli_loop_free(struct hli_loop *loop); /* stopped */
+void hli_loop_close(struct hli_loop *loop); /* stopped, and nobody posts any more */
+void hli_loop_free(struct hli_loop *loop);  /* stopped */
 
 bool hli_loop_is_current(const struct hli_loop *loop);
 struct event_base *hli_loop_base(struct hli_loop *loop); /* loop thread */
 
-void hli_loop_post(struct hli_loop *loop, struct hli_task *task);
+/* False when the loop has stopped: it will not run. */
+bool hli_loop_post(struct hli_loop *loop, struct hli_task *task);
 
 /* Sets the timer, or moves it. Returns true when it was not set before: whoever keeps a reference
  * for a set timer takes it then. */

@@ -29,9 +29,10 @@ int hl_lock_acquire_async(hl_lock *lock, const hl_acquire_options *options, hl_d
 
     if (rc < 0)
         return rc;
+    hl_client *client = lock->name->client;
     rc = hli_multi_of(lock) ? hli_multi_acquire_async(lock, options, done, arg)
                             : lock_acquire_async(lock, options, done, arg);
-    hli_lock_leave(lock);
+    hli_client_leave(client);
     return rc;
 }
 
@@ -57,9 +58,10 @@ int hl_lock_release_async(hl_lock *lock, hl_owner *owner, hl_done_cb done, void 
 
     if (rc < 0)
         return rc;
+    hl_client *client = lock->name->client;
     const struct hli_release_way way = hli_lock_release_way(lock);
     rc = hli_multi_of(lock) ? hli_multi_release_async(lock, owner, NULL, done, arg)
                             : hli_lock_release_begin(lock, &way, owner, done, arg);
-    hli_lock_leave(lock);
+    hli_client_leave(client);
     return rc;
 }

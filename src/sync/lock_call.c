@@ -142,13 +142,18 @@ struct lock_review {
     struct hli_name *name; /* counted */
 };
 
+static void lock_review_free(struct lock_review *review)
+{
+    hli_name_unref(review->name);
+    free(review);
+}
+
 static void lock_review_run(void *arg)
 {
     struct lock_review *review = arg;
 
     hli_names_visit(review->name->client, name_look_if_sibling, review->name);
-    hli_name_unref(review->name);
-    free(review);
+    lock_review_free(review);
 }
 
 /* A hold of this process may be the one that was deleted: it is told at once, not with its next
@@ -166,7 +171,8 @@ static void lock_look_at_hold(struct hli_name *name)
         return;
     hli_name_ref(name);
     *review = (struct lock_review){.task = {.run = lock_review_run, .arg = review}, .name = name};
-    hli_loop_post(name->client->loop, &review->task);
+    if (!hli_loop_post(name->client->loop, &review->task))
+        lock_review_free(review); /* told by the close */
 }
 
 static void force_settle(struct hli_query *query, int code)
@@ -246,8 +252,9 @@ int hl_lock_inspect_async(hl_lock *lock, hl_inspect_cb done, void *arg)
 
     if (rc < 0)
         return rc;
+    hl_client *client = lock->name->client;
     rc = lock_inspect_post(lock, done, arg);
-    hli_lock_leave(lock);
+    hli_client_leave(client);
     return rc;
 }
 
@@ -257,9 +264,10 @@ int hl_lock_force_release_async(hl_lock *lock, hl_done_cb done, void *arg)
 
     if (rc < 0)
         return rc;
+    hl_client *client = lock->name->client;
     rc = hli_multi_of(lock)
              ? hli_multi_force_release_async(lock, done, arg)
              : hli_query_post(lock_force_new(lock), &(struct hli_told){.done = done, .arg = arg});
-    hli_lock_leave(lock);
+    hli_client_leave(client);
     return rc;
 }

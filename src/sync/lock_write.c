@@ -58,11 +58,12 @@ int hl_lock_set_and_release_async(hl_lock *lock, hl_owner *owner, const hl_write
 
     if (rc < 0)
         return rc;
+    hl_client *client = lock->name->client;
     rc = lock_write_prepare(lock, write, &way, NULL);
     if (rc == 0) {
         rc = hli_lock_release_begin(lock, &way, owner, done, arg);
         hli_write_unref(way.write);
     }
-    hli_lock_leave(lock);
+    hli_client_leave(client);
     return rc;
 }

@@ -192,7 +192,8 @@ int hl_multi_lock_release_each_async(hl_lock *lock, hl_owner *owner, int *ret_co
 
     if (rc < 0)
         return rc;
+    hl_client *client = lock->name->client;
     rc = hli_multi_release_async(lock, owner, ret_codes, done, arg);
-    hli_lock_leave(lock);
+    hli_client_leave(client);
     return rc;
 }

@@ -170,8 +170,9 @@ int hli_noted_post(const struct hli_handle *handle, const struct hli_noted_call 
 
     if (rc < 0)
         return rc;
+    hl_client *client = handle->name->client;
     rc = hli_query_post(noted_query(handle->name, said), told);
-    hli_handle_leave(handle);
+    hli_client_leave(client);
     return rc;
 }
 
@@ -205,9 +206,10 @@ int hli_noted_wait_post(const struct hli_handle *handle, uint32_t need,
 
     if (rc < 0)
         return rc;
+    hl_client *client = handle->name->client;
     rc = hli_request_read_wait(handle->name->client, options, &read, NULL);
     if (rc == 0)
         rc = hli_request_post(&(struct hli_request){handle->name, &way, &read}, done, arg);
-    hli_handle_leave(handle);
+    hli_client_leave(client);
     return rc;
 }

@@ -243,7 +243,8 @@ int hl_permit_semaphore_acquire_async(hl_permit_semaphore *semaphore, size_t cou
 
     if (rc < 0)
         return rc;
+    hl_client *client = semaphore->name->client;
     rc = order_post_checked(semaphore, count, options, done, arg);
-    hli_permits_leave(semaphore);
+    hli_client_leave(client);
     return rc;
 }

@@ -105,9 +105,10 @@ static int count_post(hl_permit_semaphore *semaphore, const struct hli_query_kin
 
     if (rc < 0)
         return rc;
+    hl_client *client = semaphore->name->client;
     rc = hli_query_post(count_query(semaphore, kind),
                         &(struct hli_told){.counted = done, .arg = arg});
-    hli_permits_leave(semaphore);
+    hli_client_leave(client);
     return rc;
 }
 
@@ -155,8 +156,9 @@ static int set_post(hl_permit_semaphore *semaphore, const struct hli_query_kind 
 
     if (rc < 0)
         return rc;
+    hl_client *client = semaphore->name->client;
     rc = hli_query_post(set_query(semaphore, kind, count), told);
-    hli_permits_leave(semaphore);
+    hli_client_leave(client);
     return rc;
 }
 

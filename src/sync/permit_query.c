@@ -140,9 +140,10 @@ int hl_permit_semaphore_lease_left_async(hl_permit_semaphore *semaphore, const h
 
     if (rc < 0)
         return rc;
+    hl_client *client = semaphore->name->client;
     rc = hli_query_post(permit_left_query(semaphore, &id),
                         &(struct hli_told){.counted = done, .arg = arg});
-    hli_permits_leave(semaphore);
+    hli_client_leave(client);
     return rc;
 }
 
@@ -264,9 +265,10 @@ int hl_permit_semaphore_update_lease_async(hl_permit_semaphore *semaphore, const
 
     if (rc < 0)
         return rc;
+    hl_client *client = semaphore->name->client;
     rc = update_make(semaphore, &id, lease_ms, &query, NULL);
     if (rc == 0)
         rc = update_post(query, done, arg);
-    hli_permits_leave(semaphore);
+    hli_client_leave(client);
     return rc;
 }

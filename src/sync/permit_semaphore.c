@@ -167,6 +167,7 @@ int hl_permit_semaphore_release_async(hl_permit_semaphore *semaphore, const hl_p
 
     if (rc < 0)
         return rc;
+    hl_client *client = semaphore->name->client;
     struct permit_held held = permit_look_up(semaphore, &id);
     if (held.name)
         rc = hli_released_post(held.name, held.owner, &way, &(struct hli_release_told){done, arg});
@@ -174,6 +175,6 @@ int hl_permit_semaphore_release_async(hl_permit_semaphore *semaphore, const hl_p
         rc = hli_query_post(hli_permit_release_query(semaphore, &id),
                             &(struct hli_told){.done = done, .arg = arg});
     permit_held_deinit(&held);
-    hli_permits_leave(semaphore);
+    hli_client_leave(client);
     return rc;
 }
