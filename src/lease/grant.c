@@ -127,8 +127,8 @@ static void grant_arrived(struct hli_name *name, const struct grant *grant)
     struct hli_tenure *tenure = hli_name_tenure(name, grant->number);
     if (!tenure)
         hli_release_ghost(&turn, grant->number); /* whoever waited has gone: to the next one */
-    else if (hli_tenure_is_contending(tenure))
-        grant_take(&turn, tenure, grant);
+    else if (hli_tenure_is_contending(tenure) && !TAILQ_EMPTY(&name->waiters))
+        grant_take(&turn, tenure, grant); /* who is about to abandon it passes it on by that */
     hli_turn_end(&turn);
 }
 
