@@ -58,7 +58,7 @@ if count == 0 and writes < 1 then
   if type(wanted) == 'string' then return busy(wanted, '0', call('PTTL', ARGV[4])) end
 end
 
-for i = math.min(count + 1, want), math.min(want, levels) do
+for i = math.min(count + 1, want, levels), math.min(want, levels) do
   if i > count or call('PTTL', hold .. i) < lease then call('SET', hold .. i, '1', 'PX', ARGV[2]) end
 end
 if not mode then

@@ -261,3 +261,36 @@ OddTest(very_deep_readers_have_a_thousand_hold_keys)
     check_str(read_release("A:1 0 0 0"), RAW_UNSEEN);
     check_int(redis_int(server, "DBSIZE"), 0);
 }
+
+OddTest(very_deep_readers_get_the_longer_lease_of_one_more_level)
+{
+    for (int count = 999; count <= 1001; count++) {
+        char words[64];
+        check_str(read_acquire("A:1 5000 1"), RAW_TAKEN);
+        snprintf(words, sizeof words, "A:1 5000 %d", count);
+        check_str(read_acquire(words), RAW_HAD);
+        snprintf(words, sizeof words, "A:1 60000 %d", count + 1);
+        check_str(read_acquire(words), RAW_HAD);
+        check_left("n", 50000, 60000);
+        check_left(RW_HOLD("A:1", 1000), 50000, 60000);
+        check_int(redis_int(server, "DBSIZE"), 1001);
+        check_str(read_release("A:1 0 0 0"), RAW_UNSEEN);
+        check_int(redis_int(server, "DBSIZE"), 0);
+    }
+}
+
+OddTest(very_deep_readers_are_renewed_and_keep_their_lease_when_levels_go)
+{
+    check_str(read_acquire("A:1 5000 1"), RAW_TAKEN);
+    check_str(read_acquire("A:1 5000 1002"), RAW_HAD);
+    check_str(read_renew("30000 A:1"), "1 1002");
+    check_left(RW_HOLD("A:1", 1), 20000, 30000);
+    check_left(RW_HOLD("A:1", 1000), 20000, 30000);
+    check_str(read_release("A:1 1001 60000 0"), RAW_UNSEEN);
+    check_left(RW_HOLD("A:1", 1), 50000, 60000);
+    check_left(RW_HOLD("A:1", 1000), 50000, 60000);
+    check_str(read_release("A:1 999 60000 0"), RAW_UNSEEN);
+    check_int(redis_int(server, "DBSIZE"), 1000);
+    check_left(RW_HOLD("A:1", 999), 50000, 60000);
+    check_str(read_release("A:1 0 0 0"), RAW_UNSEEN);
+}

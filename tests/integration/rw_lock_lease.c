@@ -146,6 +146,23 @@ Law(rw_lock_lease, a_nested_reader_with_a_longer_lease_makes_the_hold_longer_to_
     expect_ok(hl_lock_release(rw.read, NULL));
 }
 
+/* Levels above the 1,000th have no hold key of their own. */
+Law(rw_lock_lease, a_very_deep_reader_with_a_longer_lease_has_it_in_redis_too)
+{
+    enum { DEEP = 1001 };
+    struct rw rw = rw_new(open_client(NULL));
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+    for (int i = 0; i < DEEP; i++)
+        expect_ok(hl_lock_acquire_with(rw.read, ACQUIRE(.lease_ms = slow_ms(5000)), NULL));
+    check(redis_wait_int(server, 1001, 5000, "DBSIZE"));
+    expect_ok(hl_lock_acquire_with(rw.read, ACQUIRE(.lease_ms = 600000), NULL));
+    expect_ok(hl_lock_inspect(rw.read, &info, NULL));
+    check(hl_lock_validity_ms(rw.read, NULL) > 500000);
+    check(redis_int(server, "PTTL {stock}:%s:rwlock_timeout:1000", info.owner) > 500000);
+    for (int i = 0; i <= DEEP; i++)
+        expect_ok(hl_lock_release(rw.read, NULL));
+}
+
 Law(rw_lock_lease, a_nested_writer_gets_the_longer_of_both_and_not_the_sum)
 {
     struct rw rw = rw_new(open_client(NULL));
