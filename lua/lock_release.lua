@@ -17,8 +17,9 @@
 --                              strangers: how many of Redisson's listen; -1 when it was not looked at
 --
 -- Keeps: works at maxmemory (DEL before HSET, PEXPIRE before HINCRBY: a script that has freed memory, or has written already, may
--- go on writing). A grant is written before it is told, never the other way, and only to a client that listens. The message
--- is last and its refusal is no failure: the key is gone, or the next one polls.
+-- go on writing). A grant is written before it is told, never the other way, and only to a client that listens. One that is
+-- refused, or whose expiry is, is taken back: the release goes to nobody then. The message is last and its refusal is no failure:
+-- the key is gone, or the next one polls.
 local count, want = redis.call('HGET', KEYS[1], ARGV[1]), tonumber(ARGV[2])
 if not count then
   if want == 0 then redis.pcall('ZREM', ARGV[7], ARGV[1]) end
@@ -68,8 +69,8 @@ elseif has_queue and not time.err then
     local listeners = client and client ~= own and call('PUBSUB', ARGV[12], ARGV[8] .. client)
     if listeners and not listeners.err and listeners[2] > 0 then
       redis.call('DEL', KEYS[1])
-      redis.call('HSET', KEYS[1], field, '1')
-      redis.call('PEXPIRE', KEYS[1], ARGV[9])
+      call('HSET', KEYS[1], field, '1')
+      if call('PEXPIRE', KEYS[1], ARGV[9]) ~= 1 then break end
       local words = {'g', field, time[1], time[2], ARGV[9], waiting, KEYS[1]}
       local token = ARGV[13] and type(call('INCR', ARGV[13])) == 'number' and call('GET', ARGV[13])
       if type(token) == 'string' then

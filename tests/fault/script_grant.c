@@ -64,6 +64,30 @@ GrantTest(a_grant_stands_that_may_not_be_told)
     redisFree(b);
 }
 
+/* Nor whose field may not be written: nobody has it then, and whoever waits is told to ask. */
+static void check_granted_to_nobody(const char *denied)
+{
+    redisContext *b = ear_open("hirelock:B " RAW_REDISSON);
+    redis_do(server, "ACL SETUSER hltest +@all");
+    queue_of("B:1 C:1");
+    redis_do(server, "ACL SETUSER hltest -%s", denied);
+    check_str(release("A:1 0 0 0"), RAW_UNSEEN);
+    check_int(redis_int(server, "EXISTS n"), 0);
+    ear_check(b, RAW_REDISSON, "0");
+    ear_check_end(b, RAW_REDISSON);
+    redisFree(b);
+}
+
+GrantTest(a_grant_that_may_have_no_expiry_is_none)
+{
+    check_granted_to_nobody("pexpire");
+}
+
+GrantTest(a_grant_that_may_not_be_written_is_none)
+{
+    check_granted_to_nobody("hset");
+}
+
 GrantTest(the_releasers_own_and_dead_clients_and_odd_entries_are_passed_over)
 {
     redisContext *a = ear_open("hirelock:A"), *c = ear_open("hirelock:C");
