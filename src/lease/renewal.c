@@ -104,6 +104,16 @@ static int64_t renewal_period_ms(const struct hli_tenure *tenure, int64_t lease_
     return (tenure->hold.is_watched ? lease_ms : settings->watchdog_timeout_ms) / 3;
 }
 
+/* Was it begun before its hold got the lease time that it has now? (The hold had a shorter one
+ * while its call waited for other names.) */
+static bool renewal_is_short(const struct hli_renewal *renewal, const struct hli_tenure *tenure)
+{
+    hli_ns ends = tenure->hold.ends;
+
+    return !tenure->hold.is_watched && ends > tenure->valid_until &&
+           ends > hli_after_ms(renewal->op.sent_at, renewal->lease_ms);
+}
+
 static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal *renewal,
                               const struct hli_renewal_item *item)
 {
@@ -111,9 +121,11 @@ static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal *r
     hli_ns sent_at = renewal->op.sent_at;
 
     hli_tenure_extend(tenure, sent_at, renewal->lease_ms);
-    tenure->renew_at = sent_at + HLI_MS(renewal_period_ms(tenure, renewal->lease_ms));
+    bool is_short = renewal_is_short(renewal, tenure);
+    tenure->renew_at =
+        is_short ? turn->now : sent_at + HLI_MS(renewal_period_ms(tenure, renewal->lease_ms));
     tenure->renew_failures = 0;
-    tenure->is_doubted = turn->name->kind->is_kept_up && !tenure->hold.is_watched;
+    tenure->is_doubted = is_short || (turn->name->kind->is_kept_up && !tenure->hold.is_watched);
     if (tenure->longest_lease_ms < renewal->lease_ms)
         tenure->longest_lease_ms = renewal->lease_ms;
     if (tenure->in_jeopardy)

@@ -3,9 +3,11 @@
 
 /* The multi-lock without blocking, its owners, and what happens to it when the link breaks. */
 
+#include "lease/name.h"
 #include "multi_kit.h"
 #include "support/actor.h"
 #include "support/recorder.h"
+#include "sync/lock.h"
 #include "two_links.h"
 
 #include <hirelock/multi_lock.h>
@@ -27,17 +29,30 @@ static void begin(const char *names)
 }
 
 /* The same behind a proxy. The server knows the scripts. */
-static void begin_behind_proxy(const char *names)
+static void begin_behind_proxy_with(const char *names, const hl_client_options *options)
 {
-    two_links_open(&links,
-                   CLIENT(.poll_ms = 100, .request_timeout_ms = slow_ms(1000), .backoff_min_ms = 5,
-                          .backoff_max_ms = 20, .on_event = record_event, .arg = &events));
+    two_links_open(&links, options);
     client = links.client;
     multi = new_multi(client, names);
     mine = new_owner(client);
     others = new_owner(client);
     expect_ok(hl_lock_acquire(multi, NULL));
     expect_ok(hl_lock_release(multi, NULL));
+}
+
+static void begin_behind_proxy(const char *names)
+{
+    begin_behind_proxy_with(names, CLIENT(.poll_ms = 100, .request_timeout_ms = slow_ms(1000),
+                                          .backoff_min_ms = 5, .backoff_max_ms = 20,
+                                          .on_event = record_event, .arg = &events));
+}
+
+/* A client whose answers may be kept for long, and whose messages come all the same. */
+static void begin_patiently(const char *names, int64_t watchdog_ms)
+{
+    begin_behind_proxy_with(names, CLIENT(.poll_ms = 30000, .request_timeout_ms = slow_ms(10000),
+                                          .watchdog_timeout_ms = watchdog_ms,
+                                          .on_event = record_event, .arg = &events));
 }
 
 static void end(void)
@@ -297,4 +312,47 @@ Law(multi_scripts, are_loaded_when_the_server_has_forgotten_them)
         expect_ok(hl_lock_release(multi, NULL));
         expect_nothing_left();
     }
+}
+
+static void expect_waiting_for(const char *name)
+{
+    char channel[64];
+    snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}", name);
+    check(redis_wait_subscribers(server, channel, 1, 5000));
+    check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{%s}", name));
+}
+
+static bool is_renewing(void *one)
+{
+    struct hli_name *name = ((hl_lock *)one)->name;
+    pthread_mutex_lock(&name->mutex);
+    bool is = name->current && name->current->is_renewing;
+    pthread_mutex_unlock(&name->mutex);
+    return is;
+}
+
+/* While it waits, what it has is renewed by a lease of the watchdog's; the answer to that comes
+ * when it has all, and wants a longer one. */
+Law(multi_async, gives_the_lease_time_to_all_behind_an_older_renewal)
+{
+    const int64_t lease_ms = slow_ms(4500);
+    int64_t left_ms = 0;
+    begin_patiently("a b", slow_ms(1500));
+    hl_lock *b = new_lock(open_client(CLIENT(.poll_ms = 30000)), "b");
+    expect_ok(hl_lock_acquire(b, NULL));
+    acquire_async(ACQUIRE(.owner = mine, .wait_ms = -1, .lease_ms = lease_ms));
+    expect_waiting_for("b");
+    proxy_hold(links.proxy, links.commands, PROXY_DOWN);
+    check(wait_until(is_renewing, new_lock(client, "a"), 10000));
+    expect_ok(hl_lock_release(b, NULL));
+    expect_story(&told, "done HL_OK");
+    int64_t began_ms = now_ms();
+    proxy_release(links.proxy, links.commands, PROXY_DOWN);
+    struct deadline deadline = deadline_in(lease_ms / 2);
+    do
+        left_ms = hl_lock_validity_ms(multi, mine);
+    while (left_ms + now_ms() - began_ms < lease_ms * 5 / 6 && !deadline_is_over(deadline));
+    check_msg(left_ms + now_ms() - began_ms >= lease_ms * 5 / 6, "%d ms are left after %d",
+              (int)left_ms, (int)(now_ms() - began_ms));
+    expect_ok(hl_lock_release_as(multi, mine, NULL));
 }
