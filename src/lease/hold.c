@@ -84,6 +84,7 @@ bool hli_hold_accept(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     if (tenure->state == HLI_TENURE_OWN && turn->now < hli_hold_validity(tenure)) {
         tenure->hold.is_accepted = true;
+        hli_turn_watch(turn, tenure, hli_hold_due(tenure)); /* it may be in jeopardy already */
         return true;
     }
     if (tenure->state == HLI_TENURE_OWN)
@@ -113,6 +114,11 @@ hli_ns hli_hold_jeopardy_at(const struct hli_tenure *tenure)
     return tenure->valid_until - HLI_MS(lease_ms) / 3;
 }
 
+bool hli_hold_is_warned(const struct hli_tenure *tenure)
+{
+    return tenure->hold.is_watched && tenure->hold.is_accepted && !tenure->in_jeopardy;
+}
+
 hli_ns hli_hold_idle_due(const struct hli_tenure *tenure)
 {
     return hli_earlier(tenure->idle_until, hli_hold_jeopardy_at(tenure));
@@ -128,7 +134,7 @@ hli_ns hli_hold_due(const struct hli_tenure *tenure)
     if (tenure->shows_at != 0)
         due = hli_earlier(due, tenure->shows_at);
     due = hli_earlier(due, hli_tag_due(tenure));
-    if (hold->is_watched && !tenure->in_jeopardy)
+    if (hli_hold_is_warned(tenure))
         due = hli_earlier(due, hli_hold_jeopardy_at(tenure));
     if ((hold->is_watched || tenure->is_doubted) && !tenure->is_renewing)
         due = hli_earlier(due, tenure->renew_at);

@@ -22,6 +22,10 @@ void hli_hold_end(struct hli_tenure *tenure, hli_ns now);
 /* When its owner is to be warned: two renewals may fail before. Name mutex. */
 hli_ns hli_hold_jeopardy_at(const struct hli_tenure *tenure);
 
+/* Is anybody to be warned then? Not who has been, nor who was not told yet that he has it. Name
+ * mutex. */
+bool hli_hold_is_warned(const struct hli_tenure *tenure);
+
 /* When the watchdog is to look at it next, now and when it lingers. Name mutex. */
 hli_ns hli_hold_due(const struct hli_tenure *tenure);
 hli_ns hli_hold_idle_due(const struct hli_tenure *tenure);

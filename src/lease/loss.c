@@ -102,7 +102,7 @@ static bool loss_by_clock(struct hli_turn *turn, struct hli_tenure *tenure)
 
 static void loss_warn(struct hli_turn *turn, struct hli_tenure *tenure)
 {
-    if (!tenure->hold.is_watched || tenure->in_jeopardy || turn->now < hli_hold_jeopardy_at(tenure))
+    if (!hli_hold_is_warned(tenure) || turn->now < hli_hold_jeopardy_at(tenure))
         return;
     tenure->in_jeopardy = true;
     hli_notice_warning(turn, tenure, HL_EVENT_JEOPARDY);

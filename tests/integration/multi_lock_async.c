@@ -356,3 +356,24 @@ Law(multi_async, gives_the_lease_time_to_all_behind_an_older_renewal)
               (int)left_ms, (int)(now_ms() - began_ms));
     expect_ok(hl_lock_release_as(multi, mine, NULL));
 }
+
+static bool holds_nothing(void *arg)
+{
+    (void)arg;
+    return stats_of(client).holds_now == 0;
+}
+
+Law(multi_async, warns_of_no_member_before_it_has_all)
+{
+    begin_patiently("a b", slow_ms(900));
+    stranger_takes("b", 60000);
+    acquire_async(ACQUIRE(.owner = mine, .wait_ms = -1));
+    expect_waiting_for("b");
+    proxy_hold(links.proxy, links.commands, PROXY_DOWN); /* no renewal is heard of */
+    check(wait_until(holds_nothing, NULL, 10000));
+    proxy_release(links.proxy, links.commands, PROXY_DOWN);
+    stranger_leaves("b");
+    expect_story(&told, "done HL_OK");
+    expect_story(&events, "");
+    expect_ok(hl_lock_release_as(multi, mine, NULL));
+}

@@ -7,6 +7,7 @@
  */
 
 #include "lease/client.h"
+#include "lease/hold.h"
 #include "lease/watchdog.h"
 #include "support/actor.h"
 #include "support/lock_support.h"
@@ -266,6 +267,36 @@ Law(schedules, no_warning_is_told_after_the_release)
 {
     expect_silence_after_release(false);
     expect_silence_after_release(true);
+}
+
+static bool is_in_jeopardy(void *lock)
+{
+    struct hli_name *name = ((hl_lock *)lock)->name;
+    pthread_mutex_lock(&name->mutex);
+    bool is = name->current && hli_now() >= hli_hold_jeopardy_at(name->current);
+    pthread_mutex_unlock(&name->mutex);
+    return is;
+}
+
+Law(schedules, a_hold_that_is_in_jeopardy_when_its_call_ends_is_warned_of_then)
+{
+    hl_client *client =
+        open_client(CLIENT(.flags = HL_CLIENT_DISPATCH, .watchdog_timeout_ms = slow_ms(3000),
+                           .request_timeout_ms = 60000, .on_event = record_event, .arg = &told));
+    hl_lock *lock = new_lock(client, "warned of");
+    hl_owner *owner = new_owner(client);
+    struct pollfd bell = {.fd = hl_client_fd(client), .events = POLLIN};
+    expect_ok(hl_lock_acquire_async(lock, ACQUIRE(.owner = owner), record_done, &told));
+    check_int(poll(&bell, 1, (int)slow_ms(10000)), 1);
+    redis_server_freeze(server);
+    check(wait_until(is_in_jeopardy, lock, 10000));
+    check_int(hl_client_dispatch(client), 1); /* until now nobody was told that he has it */
+    expect_story(&told, "done HL_OK");
+    check_int(poll(&bell, 1, (int)slow_ms(500)), 1);
+    check_int(hl_client_dispatch(client), 1);
+    expect_story(&told, "done HL_OK, JEOPARDY");
+    redis_server_thaw(server);
+    expect_ok(hl_lock_release_as(lock, owner, NULL));
 }
 
 static struct hli_name *name_of_calls;
