@@ -110,8 +110,12 @@ typedef struct hl_acquire_options {
     hl_owner *owner;
     /* NULL: none. Must live until the call returned or its completion ran. */
     hl_cancel *cancel;
-    /* This hold's events, before the client's on_event. None begins after a release that returned
-     * 0; HL_EVENT_LOST may come after one that returned HL_ELOST. */
+    /* This hold's events, before the client's on_event. A callback may wait for the release, so the
+     * release does not wait for callbacks: one that was about to be told in another thread may
+     * begin, and run, after a release that returned 0. So event_arg must live until the completion
+     * of hl_lock_release_async said 0; or until a release returned 0 inside a callback, or in the
+     * thread that dispatches; or until hl_client_close has returned. HL_EVENT_LOST may come after a
+     * release that said HL_ELOST. */
     hl_event_cb on_event;
     void *event_arg;
     /* Who holds it, written when the answer is HL_EBUSY or HL_ETIMEDOUT. */

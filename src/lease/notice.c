@@ -25,7 +25,7 @@ static void notice_tell(struct hli_tenure *tenure, struct hli_notice *notice)
     hl_event_cb on_event = tenure->hold.on_event;
     void *event_arg = tenure->hold.event_arg;
     /* A warning about a hold that has ended meanwhile is of no use, and its event_arg may be gone.
-     */
+     * Of one that ends from now on it is told all the same: no release waits for it (lock.h). */
     bool is_stale = notice == &tenure->warning && tenure->state != HLI_TENURE_OWN;
     notice->is_queued = false;
     pthread_mutex_unlock(&name->mutex);

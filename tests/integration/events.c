@@ -8,7 +8,9 @@
 #include "support/proxy.h"
 #include "support/recorder.h"
 
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
+#include <semaphore.h>
+
+#define Law(suite, ...) Test(suite, __VA_ARGS__, .init = server_up, .fini = server_down)
 #define TcpLaw(suite, name) Test(suite, name, .init = server_up_tcp, .fini = server_down)
 
 static struct recorder told = RECORDER_INIT, own = RECORDER_INIT;
@@ -90,6 +92,65 @@ TcpLaw(events, tell_of_a_loss_once_and_a_late_reply_takes_nothing_back)
     check_int(stats_of(client).losses, 1);
     close_client(client);
     proxy_stop(proxy);
+}
+
+/* A hold whose warning runs, and does not end before it is let go on. */
+struct warned {
+    hl_client *client;
+    hl_lock *lock;
+    hl_owner *owner;
+    sem_t begins, may_end;
+};
+
+static void take_long(const hl_event *event, void *arg)
+{
+    struct warned *warned = arg;
+    sem_post(&warned->begins);
+    while (sem_wait(&warned->may_end) != 0)
+        ;
+    record_event(event, &own);
+}
+
+static void warned_begin(struct warned *warned)
+{
+    sem_init(&warned->begins, 0, 0);
+    sem_init(&warned->may_end, 0, 0);
+    warned->client = open_client(
+        CLIENT(.watchdog_timeout_ms = slow_ms(2400), .request_timeout_ms = slow_ms(10000)));
+    warned->lock = new_lock(warned->client, "stock");
+    warned->owner = new_owner(warned->client);
+    expect_ok(hl_lock_acquire_with(
+        warned->lock, ACQUIRE(.owner = warned->owner, .on_event = take_long, .event_arg = warned),
+        NULL));
+    redis_server_freeze(server);
+    while (sem_wait(&warned->begins) != 0)
+        ;
+    redis_server_thaw(server);
+}
+
+Law(events, may_wait_for_the_release_of_their_hold, .timeout = 20)
+{
+    struct warned warned;
+    warned_begin(&warned);
+    expect_ok(hl_lock_release_as(warned.lock, warned.owner, NULL));
+    check_int(recorder_count(&own), 0);
+    sem_post(&warned.may_end);
+    expect_story(&own, "JEOPARDY");
+    close_client(warned.client);
+}
+
+Law(events, have_ended_when_the_completion_of_a_release_says_so)
+{
+    struct warned warned;
+    warned_begin(&warned);
+    expect_ok(hl_lock_release_async(warned.lock, warned.owner, record_done, &own));
+    expect_free(warned.lock);
+    expect_ok(hl_client_ping(warned.client, -1, NULL)); /* it was answered */
+    check_int(recorder_count(&own), 0);
+    sem_post(&warned.may_end);
+    expect_story(&own, "JEOPARDY, done HL_OK");
+    close_client(warned.client);
+    expect_story(&own, "JEOPARDY, done HL_OK");
 }
 
 Law(events, tell_of_a_connection_that_is_lost_and_restored)
