@@ -8,36 +8,13 @@
 #include "support/actor.h"
 #include "support/lock_support.h"
 #include "support/recorder.h"
+#include "timer_block.h"
 
 #include <semaphore.h>
 
 #define Law(suite, ...) Test(suite, __VA_ARGS__, .init = server_up, .fini = server_down)
 
 static struct recorder told = RECORDER_INIT;
-
-/* Holds the loop inside its round of timers: what comes due meanwhile runs before any task. */
-struct timer_block {
-    struct hli_timer timer;
-    sem_t entered, may_go;
-};
-
-static void timer_block_run(void *arg)
-{
-    struct timer_block *block = arg;
-    sem_post(&block->entered);
-    while (sem_wait(&block->may_go) != 0)
-        ;
-}
-
-static void timer_block_begin(struct timer_block *block, hl_client *client)
-{
-    *block = (struct timer_block){.timer = {.run = timer_block_run, .arg = block}};
-    sem_init(&block->entered, 0, 0);
-    sem_init(&block->may_go, 0, 0);
-    hli_timer_set(client->loop, &block->timer, 0);
-    while (sem_wait(&block->entered) != 0)
-        ;
-}
 
 static int inspected;
 
