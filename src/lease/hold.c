@@ -105,6 +105,16 @@ void hli_hold_end(struct hli_tenure *tenure, hli_ns now)
         hli_histogram_add(&client->counters.hold, now - tenure->hold.began);
 }
 
+/* A renewal names one. So what stands for several is not renewed before it is accepted, or one of
+ * them would be kept and the others not; from then on each stands for itself. */
+bool hli_hold_is_renewed(const struct hli_tenure *tenure)
+{
+    const struct hli_name *name = tenure->name;
+
+    return tenure->hold.is_watched &&
+           (tenure->hold.is_accepted || !name->kind->need || name->kind->need(name) == 1);
+}
+
 /* At two thirds of the lease: then a third of it is left. */
 hli_ns hli_hold_jeopardy_at(const struct hli_tenure *tenure)
 {
@@ -136,7 +146,7 @@ hli_ns hli_hold_due(const struct hli_tenure *tenure)
     due = hli_earlier(due, hli_tag_due(tenure));
     if (hli_hold_is_warned(tenure))
         due = hli_earlier(due, hli_hold_jeopardy_at(tenure));
-    if ((hold->is_watched || tenure->is_doubted) && !tenure->is_renewing)
+    if ((hli_hold_is_renewed(tenure) || tenure->is_doubted) && !tenure->is_renewing)
         due = hli_earlier(due, tenure->renew_at);
     return due;
 }

@@ -19,6 +19,9 @@ bool hli_hold_accept(struct hli_turn *turn, struct hli_tenure *tenure);
 /* It no longer counts as held: for the counters, and for the owner. Name mutex. */
 void hli_hold_end(struct hli_tenure *tenure, hli_ns now);
 
+/* Does the watchdog renew it now? Name mutex. */
+bool hli_hold_is_renewed(const struct hli_tenure *tenure);
+
 /* When its owner is to be warned: two renewals may fail before. Name mutex. */
 hli_ns hli_hold_jeopardy_at(const struct hli_tenure *tenure);
 

@@ -70,7 +70,7 @@ struct hli_kind {      /* immutable */
     struct hli_bytes (*renewed)(const struct hli_tenure *tenure, char *text);
 
     /* How many of those that a message counts its waiter needs: the rest may be woken for others;
-     * NULL: each message wakes all who listen. */
+     * NULL: each message wakes all who listen. For so many a hold stands that is not accepted. */
     uint32_t (*need)(const struct hli_name *name);
 
     /* What events call the hold by, with a NUL; NULL: by the name alone. Name mutex. */
