@@ -112,10 +112,12 @@ HL_API HL_MUST_CHECK int hl_permit_semaphore_acquire_for(hl_permit_semaphore *se
  * Threads: any; one owner may have several calls under way.
  * Returns: 0: the permit is held, and was valid just before the return. HL_EBUSY: none is available
  * (no waiting). HL_ETIMEDOUT: the wait time is over. HL_ECANCELED: options->cancel was fired, or
- * the client was closed meanwhile. HL_EINVAL; HL_ENOMEM. HL_ECONN, HL_EPROTO: no usable server for
- * the wait time or for outage_timeout_ms. HL_ESERVER: a refusal, at once when it cannot pass
- * (WRONGTYPE: the key is something else) and after outage_timeout_ms when it may (LOADING, OOM,
- * READONLY). HL_EDENIED: at once. HL_ECLOSED; HL_EFORKED.
+ * the client was closed meanwhile. HL_ELOST: it was held, and was lost before the call returned:
+ * its thread did not run for longer than a lease, or the client was closed. HL_EINVAL; HL_ENOMEM.
+ * HL_ECONN, HL_EPROTO: no usable server for the wait time or for outage_timeout_ms. HL_ESERVER: a
+ * refusal, at once when it cannot pass (WRONGTYPE: the key is something else) and after
+ * outage_timeout_ms when it may (LOADING, OOM, READONLY). HL_EDENIED: at once. HL_ECLOSED;
+ * HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_permit_semaphore_acquire_with(hl_permit_semaphore *semaphore,
                                                           const hl_acquire_options *options,

@@ -65,34 +65,43 @@ static int order_init(struct permit_order *order, const hl_permit_semaphore *sem
     return is_whole ? 0 : HL_ENOMEM;
 }
 
-/* What the first one's request brought; its hold's owner has a reference. */
-static uint64_t order_view(const struct permit_order *order, struct hli_adoption *ret)
+/* What the first one's request brought; its hold's owner has a reference. False: it is lost, and
+ * forgotten since, or the client is closed. */
+static bool order_view(const struct permit_order *order, struct hli_adoption *ret)
 {
     pthread_mutex_lock(&order->name->mutex);
     const struct hli_tenure *first = order->name->current;
     if (!first)
         first = TAILQ_LAST(&order->name->past, hli_tenures); /* it is lost by now */
-    *ret = hli_hold_adoption(first);
-    hli_owner_ref(ret->hold.owner);
+    bool is_known = first && first->hold.is_accepted;
+    if (is_known) {
+        *ret = hli_hold_adoption(first);
+        hli_owner_ref(ret->hold.owner);
+    }
     pthread_mutex_unlock(&order->name->mutex);
-    return ret->number;
+    return is_known;
 }
 
-/* The first permit is held: so are the others, each by itself from now on. */
-static void order_fulfil(struct permit_order *order, hl_permit *ret_permits)
+/* The first permit is held: so are the others, each by itself from now on. Errors: HL_ELOST. */
+static int order_fulfil(struct permit_order *order, hl_permit *ret_permits, hl_error *err)
 {
     const uint64_t random = hli_name_lane(order->name).half[0];
     struct hli_adoption adoption;
-    uint64_t number = order_view(order, &adoption);
+    char shown[96];
 
+    if (!order_view(order, &adoption))
+        return hli_fail(
+            err, HL_ELOST, "acquire '%s': it was lost before the call returned",
+            hli_error_escape(shown, sizeof(shown), order->name->bytes, order->name->length));
     for (size_t i = 0; i < order->count; i++) {
         const struct hli_permit_id id =
-            hli_permit_id(hli_permit_lane(random, i, order->count), number);
+            hli_permit_id(hli_permit_lane(random, i, order->count), adoption.number);
         hli_permit_show(&id, &ret_permits[i]);
         if (i > 0 && hli_hold_adopt(order->others[i - 1], &adoption))
             order->others[i - 1] = NULL; /* its name has it */
     }
     hli_owner_unref(adoption.hold.owner);
+    return 0;
 }
 
 static int order_read_options(const hl_permit_semaphore *semaphore, size_t count,
@@ -129,7 +138,7 @@ static int order_block(hl_permit_semaphore *semaphore, size_t count,
         return hli_fail(err, rc, "%s", hl_err_text(rc));
     rc = hli_request_block(&(struct hli_request){order.name, &way, options}, err);
     if (rc == 0)
-        order_fulfil(&order, ret_permits);
+        rc = order_fulfil(&order, ret_permits, err);
     order_deinit(&order);
     return rc;
 }
@@ -195,9 +204,10 @@ static void posted_free(struct permit_posted *posted)
 static void posted_done(int code, const hl_error *err, void *arg)
 {
     struct permit_posted *posted = arg;
+    hl_error lost = HL_ERROR_INIT;
 
-    if (code == 0)
-        order_fulfil(&posted->order, posted->permits);
+    if (code == 0 && (code = order_fulfil(&posted->order, posted->permits, &lost)) < 0)
+        err = &lost;
     posted->done(code, code == 0 ? posted->permits : NULL, err, posted->arg);
     posted_free(posted);
 }

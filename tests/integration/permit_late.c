@@ -5,6 +5,8 @@
 
 #include "permits.h"
 
+#include "lease/client.h"
+
 #include <semaphore.h>
 
 /* A callback that takes its time, with others behind it. */
@@ -110,4 +112,67 @@ Law(permit_late, several_that_are_told_late_are_renewed_from_then_on)
     wait_stat(client, renewals, 6); /* longer than a lease */
     check(is_held(gate, pair.permit[0]) && is_held(gate, pair.permit[1]));
     check_int(stats_of(client).losses, 0);
+}
+
+/* The only permit that is out, by its id. */
+static hl_permit permit_on_server(void)
+{
+    hl_permit permit = {""};
+    snprintf(permit.id, sizeof permit.id, "%s",
+             redis_str(server, "EVAL %s 0",
+                       "local id = redis.call('ZRANGE', '" IDS "', 0, 0)[1] "
+                       "return (string.gsub(id, '.', "
+                       "function(c) return string.format('%02x', string.byte(c)) end))"));
+    return permit;
+}
+
+/* What was got a moment ago is gone, and a lease time later nobody remembers it. */
+static void forget(hl_client *client, hl_permit_semaphore *gate, hl_permit permit)
+{
+    struct deadline deadline = deadline_in(10000);
+    redis_do(server, "DEL " IDS);
+    wait_stat(client, losses, 1);
+    while (hl_permit_semaphore_update_lease(gate, &permit, 60000, NULL) == HL_ELOST) {
+        check(!deadline_is_over(deadline));
+        deadline_nap();
+    }
+}
+
+/* Its thread has looked at the clock, and goes on much later: there is no hold to tell of. */
+Law(permit_late, one_that_is_forgotten_before_its_call_returns_is_told_as_lost)
+{
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(600)));
+    hl_permit_semaphore *direct = set_gate(open_client(NULL), 1), *gate = new_gate(client);
+    hl_permit theirs = take_one(direct);
+    struct taking taking;
+    taking_begin(&taking, gate, 1, ACQUIRE(.wait_ms = HL_WAIT_FOREVER, .cancel = new_cancel()));
+    expect_waiters(client, 1);
+    pthread_mutex_lock(&client->waits_mutex); /* taken between that look and the return */
+    expect_ok(give_back(direct, theirs));
+    wait_stat(client, acquires, 1);
+    forget(client, gate, permit_on_server());
+    pthread_mutex_unlock(&client->waits_mutex);
+    expect_outcome(taking_end(&taking), HL_ELOST);
+    check(strstr(taking.err.text, "gate") != NULL);
+    check_int(stats_of(client).holds_now, 0);
+}
+
+Law(permit_late, several_that_are_forgotten_before_their_completion_are_told_as_lost)
+{
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(600)));
+    hl_permit_semaphore *direct = set_gate(open_client(NULL), 2), *gate = new_gate(client);
+    struct slow_callback slow;
+    struct pair pair;
+    slow_callback_begin(&slow, gate);
+    pair_begin(&pair, gate, ACQUIRE(.owner = new_owner(client), .cancel = new_cancel()));
+    hl_permit first = permit_on_server();
+    pthread_mutex_lock(&client->waits_mutex);
+    sem_post(&slow.may_go);
+    wait_stat(client, acquires, 1);
+    forget(client, gate, first);
+    pthread_mutex_unlock(&client->waits_mutex);
+    check(wait_until(pair_is_done, &pair, 5000));
+    expect_outcome(pair.code, HL_ELOST);
+    expect_outcome(pair.err.code, HL_ELOST);
+    expect_counts(direct, 0, 0);
 }
