@@ -127,15 +127,6 @@ static bool call_is_over(struct hli_call *call)
     return over;
 }
 
-static void call_send(struct hli_call *call)
-{
-    pthread_mutex_lock(&call->mutex);
-    call->is_in_flight = true;
-    pthread_mutex_unlock(&call->mutex);
-    hli_call_ref(call); /* the op's */
-    hli_link_send(call->client->link, &call->op);
-}
-
 /* In the list, with the op's reference. */
 static void call_wait_on(struct hli_call *call)
 {
@@ -146,6 +137,19 @@ static void call_wait_on(struct hli_call *call)
     pthread_mutex_unlock(&client->calls_mutex);
     hli_timer_set_earlier(client->loop, &client->calls_timer,
                           hli_after_ms(hli_now(), CALL_RETRY_MS));
+}
+
+static void call_send(struct hli_call *call)
+{
+    hli_call_ref(call); /* the op's */
+    if (call->is_early && call->is_early(call)) {
+        call_wait_on(call);
+        return;
+    }
+    pthread_mutex_lock(&call->mutex);
+    call->is_in_flight = true;
+    pthread_mutex_unlock(&call->mutex);
+    hli_link_send(call->client->link, &call->op);
 }
 
 /* Waits for the link, or for a pause. */

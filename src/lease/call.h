@@ -27,6 +27,9 @@ struct hli_call {
     char problem_text[128];
     hl_error err;
 
+    /* Must it not be sent yet? It is asked again after a pause. NULL: it goes at once. Without a
+     * mutex. */
+    bool (*is_early)(struct hli_call *call);
     /* Reads the answer; returns the call's code. With the mutex. */
     int (*read)(struct hli_call *call, const struct hli_reply *reply);
     void (*freed)(struct hli_call *call); /* frees the object that embeds it */

@@ -3,7 +3,7 @@
 /*
  * Retiming: the lease of a hold is set anew, sooner or later than it would end. While the request
  * is under way it is not known which of both times counts on the server: so the shorter one does
- * here.
+ * here. No renewal is begun meanwhile; for one that was begun before, the request has to wait.
  */
 #ifndef HLI_LEASE_RETIME_H
 #define HLI_LEASE_RETIME_H

@@ -150,6 +150,7 @@ int hl_permit_semaphore_lease_left_async(hl_permit_semaphore *semaphore, const h
 /* A new lease; of one of ours, its hold is prepared for it. */
 struct permit_update {
     struct hli_query query;
+    struct hli_permit_id id;
     struct hli_retiming retiming; /* tenure NULL: it is not ours */
 };
 
@@ -159,6 +160,25 @@ static void update_settle(struct hli_query *query, int code)
 
     if (update->retiming.tenure)
         hli_retime_end(&update->retiming, code, query->call.op.sent_at);
+}
+
+/* A renewal that is under way counts from when it runs: behind this one it would undo a shorter
+ * lease. Another is not begun meanwhile. */
+static bool update_is_early(struct hli_call *call)
+{
+    const struct permit_update *update =
+        HLI_OF(HLI_OF(call, struct hli_query, call), struct permit_update, query);
+    const hl_permit_semaphore semaphore = {.name = update->query.name};
+    struct hli_name *name = hli_permit_find_name(&semaphore, &update->id);
+
+    if (!name)
+        return false;
+    pthread_mutex_lock(&name->mutex);
+    const struct hli_tenure *tenure = hli_permit_tenure(name, &update->id);
+    bool is_early = tenure && tenure->is_renewing;
+    pthread_mutex_unlock(&name->mutex);
+    hli_name_unref(name);
+    return is_early;
 }
 
 static const struct hli_query_kind permit_update_kind = {.verb = "update lease",
@@ -173,10 +193,14 @@ static struct hli_query *update_new(const hl_permit_semaphore *semaphore,
     char lease[HLI_NUMBER_SIZE];
     const struct hli_bytes args[] = {{id->bytes, sizeof(id->bytes)},
                                      hli_command_number(lease, wire_ms)};
+    struct hli_query *query =
+        hli_query_new(&permit_update_kind, semaphore->name, sizeof(struct permit_update));
 
-    return hli_permit_query(
-        hli_query_new(&permit_update_kind, semaphore->name, sizeof(struct permit_update)),
-        HLI_SCRIPT_PERMIT_UPDATE_LEASE, args, 2);
+    if (!query)
+        return NULL;
+    HLI_OF(query, struct permit_update, query)->id = *id;
+    query->call.is_early = update_is_early;
+    return hli_permit_query(query, HLI_SCRIPT_PERMIT_UPDATE_LEASE, args, 2);
 }
 
 /* A permit that this client holds is told first. Errors: HL_EINVAL, HL_ELOST. */

@@ -6,8 +6,9 @@
 #include "permits.h"
 
 #include "lease/client.h"
-
-#include <semaphore.h>
+#include "lease/name.h"
+#include "sync/permit_semaphore.h"
+#include "timer_block.h"
 
 /* A callback that takes its time, with others behind it. */
 struct slow_callback {
@@ -175,4 +176,80 @@ Law(permit_late, several_that_are_forgotten_before_their_completion_are_told_as_
     expect_outcome(pair.code, HL_ELOST);
     expect_outcome(pair.err.code, HL_ELOST);
     expect_counts(direct, 0, 0);
+}
+
+/* A new lease, set in an actor's thread. */
+struct updating {
+    hl_permit_semaphore *gate, *direct;
+    hl_permit permit;
+    int64_t lease_ms;
+    int code;
+};
+
+static void updating_run(void *arg)
+{
+    struct updating *updating = arg;
+    updating->code = hl_permit_semaphore_update_lease(updating->gate, &updating->permit,
+                                                      updating->lease_ms, NULL);
+}
+
+static bool updating_is_renewing(void *arg)
+{
+    const struct updating *updating = arg;
+    struct hli_permit_id id;
+    check(hli_permit_read(&updating->permit, &id));
+    struct hli_name *name = hli_permit_find_name(updating->gate, &id);
+    pthread_mutex_lock(&name->mutex);
+    bool is_renewing = name->current && name->current->is_renewing;
+    pthread_mutex_unlock(&name->mutex);
+    hli_name_unref(name);
+    return is_renewing;
+}
+
+static bool updating_is_renewed(void *updating)
+{
+    return !updating_is_renewing(updating);
+}
+
+static int64_t left_on_server(const struct updating *updating)
+{
+    int64_t left_ms = 0;
+    int rc = hl_permit_semaphore_lease_left(updating->direct, &updating->permit, &left_ms, NULL);
+    return rc == 0 ? left_ms : 0;
+}
+
+static bool updating_is_there(void *arg)
+{
+    const struct updating *updating = arg;
+    return left_on_server(updating) <= updating->lease_ms;
+}
+
+/* The watchdog has decided to renew, and the loop has not sent it yet. */
+Law(permit_late, a_renewal_under_way_does_not_undo_a_shorter_lease)
+{
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(3000)));
+    hl_permit_semaphore *gate = new_gate(client);
+    struct updating updating = {.gate = gate,
+                                .direct = set_gate(open_client(NULL), 1),
+                                .permit = take_one(gate),
+                                .lease_ms = slow_ms(600)};
+    struct actor *actor = actor_start();
+    struct timer_block block;
+    expect_ok(
+        hl_permit_semaphore_update_lease(updating.direct, &updating.permit, slow_ms(3000), NULL));
+    timer_block_begin(&block, client);
+    check(wait_until(updating_is_renewing, &updating, 5000));
+    actor_begin(actor, updating_run, &updating);
+    wait_until(updating_is_there, &updating, 100); /* if it goes first, it does so by then */
+    check(!actor_is_done(actor));
+    sem_post(&block.may_go);
+    actor_await(actor);
+    expect_outcome(updating.code, HL_OK);
+    check(wait_until(updating_is_renewed, &updating, 5000));
+    check(left_on_server(&updating) <= updating.lease_ms);
+    check(hl_permit_semaphore_validity_ms(gate, &updating.permit) <= updating.lease_ms);
+    check(redis_wait_int(server, 0, 5000, "EVAL %s 0",
+                         "local time = redis.call('TIME') return redis.call('ZCOUNT', '" IDS
+                         "', time[1] * 1000 + time[2] / 1000, 'inf')"));
+    expect_counts(updating.direct, 1, 0);
 }
