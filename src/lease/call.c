@@ -290,7 +290,11 @@ static void call_run(struct hli_callback *callback)
 
 static void call_finished(struct hli_wait *wait)
 {
-    hli_callbacks_post(&wait->client->callbacks, &HLI_OF(wait, struct hli_call, wait)->callback);
+    struct hli_call *call = HLI_OF(wait, struct hli_call, wait);
+
+    if (call->settle)
+        call->settle(call);
+    hli_callbacks_post(&wait->client->callbacks, &call->callback);
 }
 
 int hli_call_begin(struct hli_call *call, void (*tell)(struct hli_call *call))

@@ -34,7 +34,10 @@ struct hli_call {
     int (*read)(struct hli_call *call, const struct hli_reply *reply);
     void (*freed)(struct hli_call *call); /* frees the object that embeds it */
 
-    struct hli_callback callback;        /* of an async call, as the next one */
+    /* Of an async call, as all below: it has ended, and is told later, for callbacks may be slow.
+     * NULL: nothing is to be done. Without a mutex. */
+    void (*settle)(struct hli_call *call);
+    struct hli_callback callback;
     void (*tell)(struct hli_call *call); /* runs the user's code with the result */
 };
 

@@ -23,7 +23,7 @@ struct hli_retiming {
 int hli_retime_begin(struct hli_turn *turn, struct hli_tenure *tenure, int64_t lease_ms,
                      struct hli_retiming *ret);
 
-/* The request has ended with this code; it was sent at `sent_at`. Without a mutex. */
+/* The request has ended with this code; with HL_OK, it was sent at `sent_at`. Without a mutex. */
 void hli_retime_end(struct hli_retiming *retiming, int code, hli_ns sent_at);
 
 #endif

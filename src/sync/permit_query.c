@@ -159,7 +159,7 @@ static void update_settle(struct hli_query *query, int code)
     struct permit_update *update = HLI_OF(query, struct permit_update, query);
 
     if (update->retiming.tenure)
-        hli_retime_end(&update->retiming, code, query->call.op.sent_at);
+        hli_retime_end(&update->retiming, code, code == HL_OK ? query->call.op.sent_at : 0);
 }
 
 /* A renewal that is under way counts from when it runs: behind this one it would undo a shorter

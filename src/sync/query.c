@@ -66,6 +66,11 @@ int hli_query_block(struct hli_query *query, int64_t *ret_count, hl_error *err)
     return code;
 }
 
+static void query_ended(struct hli_call *call)
+{
+    query_settle(query_of(call), call->wait.code);
+}
+
 static void query_tell(struct hli_call *call)
 {
     struct hli_query *query = query_of(call);
@@ -73,7 +78,6 @@ static void query_tell(struct hli_call *call)
     const hl_error *err = hli_call_error(call);
     int code = call->wait.code;
 
-    query_settle(query, code);
     if (query->kind->tell)
         query->kind->tell(query, code, err);
     else if (told->done)
@@ -87,5 +91,6 @@ int hli_query_post(struct hli_query *query, const struct hli_told *told)
     if (!query)
         return HL_ENOMEM;
     query->told = *told;
+    query->call.settle = query_ended;
     return hli_call_begin(&query->call, query_tell);
 }

@@ -16,7 +16,8 @@ struct hli_query_kind { /* immutable */
 
     /* The code that the answer means; what is counted goes to query->count. Call mutex. */
     int (*read)(struct hli_query *query, const struct hli_reply *reply);
-    /* It is over, and the caller is told next; NULL: nothing is to be done. */
+    /* It is over, and the caller is told next: of an async one behind other callbacks, in another
+     * thread. NULL: nothing is to be done. Without a mutex. */
     void (*settle)(struct hli_query *query, int code);
     /* Runs the user's code; NULL: `done` or `counted`, the one that is there. */
     void (*tell)(struct hli_query *query, int code, const hl_error *err);

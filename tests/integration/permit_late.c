@@ -7,8 +7,11 @@
 
 #include "lease/client.h"
 #include "lease/name.h"
+#include "support/recorder.h"
 #include "sync/permit_semaphore.h"
 #include "timer_block.h"
+
+static struct recorder told = RECORDER_INIT;
 
 /* A callback that takes its time, with others behind it. */
 struct slow_callback {
@@ -252,4 +255,32 @@ Law(permit_late, a_renewal_under_way_does_not_undo_a_shorter_lease)
                          "local time = redis.call('TIME') return redis.call('ZCOUNT', '" IDS
                          "', time[1] * 1000 + time[2] / 1000, 'inf')"));
     expect_counts(updating.direct, 1, 0);
+}
+
+struct validity {
+    hl_permit_semaphore *gate;
+    hl_permit permit;
+    int64_t least_ms;
+};
+
+static bool validity_is_reached(void *arg)
+{
+    const struct validity *validity = arg;
+    return hl_permit_semaphore_validity_ms(validity->gate, &validity->permit) >= validity->least_ms;
+}
+
+/* Nobody dispatches: the caller hears of it later, and the watchdog knows it now. */
+Law(permit_late, a_new_lease_counts_before_its_completion_runs)
+{
+    hl_client *client =
+        open_client(CLIENT(.flags = HL_CLIENT_DISPATCH, .watchdog_timeout_ms = slow_ms(900)));
+    hl_permit_semaphore *gate = set_gate(client, 1);
+    struct validity validity = {gate, take_one(gate), slow_ms(30000)};
+    expect_ok(hl_permit_semaphore_update_lease_async(gate, &validity.permit, slow_ms(60000),
+                                                     record_done, &told));
+    check(wait_until(validity_is_reached, &validity, 5000));
+    check_int(recorder_count(&told), 0);
+    check_int(hl_client_dispatch(client), 1);
+    expect_story(&told, "done HL_OK");
+    check(is_held(gate, validity.permit));
 }
