@@ -85,8 +85,8 @@ extern atomic_uint hli_generation;
  * HL_ECLOSED. */
 int hli_client_check(const hl_client *client);
 
-/* The same, and counts the caller in: until it leaves, a close waits, and it cannot be cancelled. An
- * async call leaves by what it has noted of the client, for its completion may free the handle
+/* The same, and counts the caller in: until it leaves, a close waits, and it cannot be cancelled.
+ * An async call leaves by what it has noted of the client, for its completion may free the handle
  * before the call returns. */
 int hli_client_enter(hl_client *client);
 void hli_client_leave(hl_client *client);
