@@ -280,8 +280,8 @@ typedef void (*hl_permit_cb)(int code, const hl_permit *permits, const hl_error 
 
 /*
  * hl_permit_semaphore_acquire_many without blocking; options->owner must be set. ret_busy, when
- * given, must live until done ran. The handle and the owner may be freed after the call. Several are
- * not renewed before done runs: if that is later than their lease, the call waits on.
+ * given, must live until done ran. The handle and the owner may be freed after the call. Several
+ * are not renewed before done runs: if that is later than their lease, the call waits on.
  *
  * Threads: any; one owner may have several calls under way.
  * Returns: 0: done will run exactly once, with a code of hl_permit_semaphore_acquire_with.
