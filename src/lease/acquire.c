@@ -277,12 +277,13 @@ void hli_acquire_make_way(struct hli_acquire *acquire)
 static void acquire_begin(struct hli_turn *turn, struct hli_acquire *acquire)
 {
     struct hli_tenure *outer = hli_name_hold_of(acquire->name, acquire->owner);
+    bool is_held = outer && outer->state == HLI_TENURE_OWN && turn->now < hli_hold_validity(outer);
 
     if (hli_wait_is_cancelled(&acquire->wait))
         hli_acquire_fail(turn, acquire, HL_ECANCELED, "cancelled");
-    else if (outer && acquire->way.is_flat)
+    else if (is_held && acquire->way.is_flat)
         hli_acquire_fail(turn, acquire, HL_EDEADLK, "its owner holds it already");
-    else if (outer && acquire->way.is_fenced && outer->hold.token == 0)
+    else if (is_held && acquire->way.is_fenced && outer->hold.token == 0)
         hli_acquire_fail(turn, acquire, HL_EINVAL, "the outer hold was taken without a token");
     else if (outer)
         hli_deepen_begin(turn, outer, acquire);

@@ -55,16 +55,19 @@ static int multi_force_code(int code, int other)
 int hli_multi_force_release(hl_lock *lock, hl_error *err)
 {
     struct hli_multi *multi = hli_multi_of(lock);
+    hl_error worst = HL_ERROR_INIT;
     int code = HL_ENOTOWNER;
 
     for (size_t i = 0; i < multi->count; i++) {
         hl_error each = HL_ERROR_INIT;
         int rc = hl_lock_force_release(&multi->members[i], &each);
         int next = multi_force_code(code, rc);
-        if (err && next < 0 && (next != code || i == 0))
-            *err = each;
+        if (next < 0 && (next != code || i == 0))
+            worst = each;
         code = next;
     }
+    if (code < 0 && err)
+        *err = worst;
     return code;
 }
 

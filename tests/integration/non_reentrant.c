@@ -41,6 +41,23 @@ Law(a_flat_lock, tells_its_owner_that_it_would_wait_for_itself)
     hl_lock_free(lock);
 }
 
+Law(a_flat_lock, whose_hold_was_lost_says_that_and_not_that_it_is_held)
+{
+    hl_lock *lock = new_flat(open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS)), FLAT(0));
+    expect_ok(hl_lock_acquire(lock, NULL));
+    redis_do(server, "DEL stock");
+    struct deadline deadline = deadline_in(5000);
+    while (hl_lock_is_held(lock, NULL)) {
+        check(!deadline_is_over(deadline));
+        deadline_nap();
+    }
+    expect_outcome(hl_lock_acquire(lock, NULL), HL_ELOST);
+    expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_release(lock, NULL));
+    hl_lock_free(lock);
+}
+
 Law(a_flat_lock, keeps_other_owners_waiting_as_any_lock_does)
 {
     hl_client *client = open_client(NULL);
