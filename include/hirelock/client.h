@@ -14,9 +14,11 @@
  *
  * Callbacks: a completion is invoked exactly once if and only if the call returned 0; never from
  * inside the call; on the client's callback thread or inside hl_client_dispatch(). Events and log
- * lines come the same way. A slow callback delays later callbacks and nothing else. Every call is
- * allowed there but hl_client_close (HL_EDEADLK); one that waits for what a later callback would
- * release waits in vain.
+ * lines come the same way. A slow callback delays what is done by callbacks and nothing else: later
+ * ones, the next step of async calls that are made of several (a meeting at a latch, inspecting a
+ * multi-lock), and the close. Every call is allowed there but hl_client_close and
+ * hl_client_dispatch (HL_EDEADLK); one that waits for what a later callback would release waits in
+ * vain.
  *
  * Threads: each function says. Signals: only hl_cancel_fire() may be called from a signal handler.
  * fork: a child cannot use its parent's handles; calls answer HL_EFORKED, and the child may open a
@@ -37,11 +39,12 @@ typedef struct hl_client hl_client;
 
 typedef enum hl_event_kind {
     HL_EVENT_JEOPARDY = 1, /* no renewal came for two thirds of the lease; validity_ms is left */
-    HL_EVENT_SAFE,         /* the renewal came after all */
+    HL_EVENT_SAFE,         /* it came after all; alone when it did before JEOPARDY was told */
     HL_EVENT_LOST,         /* stop: the hold is over; before its expiry if the clock is steady */
     HL_EVENT_DISCONNECTED, /* the server is out of reach; holds live on until their validity ends */
     HL_EVENT_CONNECTED,    /* it is back (not reported for the first connection) */
-    HL_EVENT_RELEASE_FAILED /* a posted release (hl_lock_options) did not end well; see reason */
+    /* A posted release (hl_lock_options) did not end well: told to the client's on_event alone. */
+    HL_EVENT_RELEASE_FAILED
 } hl_event_kind;
 
 typedef struct hl_event {
@@ -51,7 +54,7 @@ typedef struct hl_event {
     size_t name_length;
     int64_t validity_ms; /* what is left of the hold; 0 when it is lost */
     /* Of LOST: "expired", "gone", "max_hold", "thread exit", "closed"; of DISCONNECTED: the error;
-     * of RELEASE_FAILED: what hl_lock_release would have said. */
+     * of RELEASE_FAILED: what went wrong; "" of CONNECTED; else NULL. */
     const char *reason;
     /* Of a permit (permit_semaphore.h): its id; else NULL. Valid during the call only. */
     const char *permit;
@@ -64,8 +67,10 @@ typedef enum hl_log_level { HL_LOG_ERROR = 1, HL_LOG_WARN, HL_LOG_INFO, HL_LOG_D
 typedef void (*hl_log_cb)(hl_log_level level, const char *text, void *arg);
 
 enum {
-    HL_CLIENT_LAZY = 1,     /* open returns at once; the first call waits for the server */
-    HL_CLIENT_DISPATCH = 2, /* callbacks run only inside hl_client_dispatch(), and inside close */
+    HL_CLIENT_LAZY = 1, /* open returns at once; the first call waits for the server */
+    /* Callbacks run only inside hl_client_dispatch(), inside close, and inside an open that fails.
+     */
+    HL_CLIENT_DISPATCH = 2,
     /* Holds still open at close are released; by default they are lost, and expire in Redis. */
     HL_CLIENT_RELEASE_ON_CLOSE = 4,
     /* A hold whose thread ends is released; by default it is lost, and expires in Redis. */
@@ -82,19 +87,19 @@ typedef struct hl_client_options {
     size_t size;
     unsigned flags;
     const char *username, *password; /* instead of the URL's; copied, wiped after use */
-    const char *client_name;         /* CLIENT SETNAME; "hirelock" */
+    const char *client_name;         /* CLIENT SETNAME; "hirelock"; without spaces */
     const char *name_prefix;         /* put before every lock's name */
     int64_t connect_timeout_ms;      /* 2,000; from resolving to the end of the greeting */
     int64_t
         request_timeout_ms; /* 2,000; a request without a reply for so long drops the connection */
     int64_t outage_timeout_ms;   /* 10,000; a call that saw no usable server for so long fails; -1:
                                     waits on */
-    int64_t watchdog_timeout_ms; /* 30,000; the lease of a hold without a lease time, renewed every
-                                    third of it */
-    int64_t
-        poll_ms; /* 1,000; a waiter asks again so often (up to 30 % later) when nothing wakes it */
+    int64_t watchdog_timeout_ms; /* 30,000, at least 10; the lease of a hold without a lease time,
+                                    renewed every third of it */
+    int64_t poll_ms; /* 1,000, at least 10; a waiter asks again so often (up to 30 % later) when
+                        nothing wakes it */
     int64_t backoff_min_ms; /* 50; pause before a reconnect, doubled each time, with jitter */
-    int64_t backoff_max_ms; /* 2,000 */
+    int64_t backoff_max_ms; /* 2,000; not less than backoff_min_ms */
     hl_event_cb on_event;
     hl_log_cb on_log;
     hl_log_level log_level; /* HL_LOG_WARN; the most that on_log is told */
@@ -112,9 +117,10 @@ typedef struct hl_client_options {
 /* clang-format on */
 
 /*
- * Opens a client. URL: redis://[user[:password]@]host[:port][/db] (percent-encoded; an IPv6 address
- * in brackets) or unix:///path[?db=n]. What the options say beats the URL. Waits until the server
- * answers or refuses; a server that is still loading its data is waited for up to
+ * Opens a client. URL: redis://[[user]:password@]host[:port][/db] (percent-encoded; an IPv6 address
+ * in brackets) or unix:///path[?db=n]. What the options say beats the URL. A host's name is looked
+ * up in /etc/hosts and by the name servers of resolv.conf, and by nothing else. Waits until the
+ * server answers or refuses; a server that is still loading its data is waited for up to
  * outage_timeout_ms. With HL_CLIENT_LAZY it does not wait.
  *
  * Threads: any; no other thread may fork the process meanwhile.
@@ -141,13 +147,13 @@ HL_API HL_MUST_CHECK int hl_client_open(const char *url, const hl_client_options
 HL_API int hl_client_close(hl_client *client);
 
 /*
- * Asks the server for a sign of life, waiting for a connection and the answer at most timeout_ms
- * (-1: without end).
+ * Asks the server for a sign of life, waiting for a connection and the answer at most timeout_ms,
+ * and never longer than outage_timeout_ms (-1: for that alone).
  *
  * Threads: any.
  * Returns: 0; HL_ETIMEDOUT (connected, and no answer yet); HL_ECONN, HL_EPROTO, HL_ESERVER (not
  * connected, and why; at the latest after outage_timeout_ms); HL_EDENIED, at once; HL_EINVAL;
- * HL_ENOMEM; HL_ECANCELED (closed meanwhile); HL_ECLOSED; HL_EFORKED.
+ * HL_ENOMEM; HL_ECLOSED; HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_client_ping(hl_client *client, int64_t timeout_ms, hl_error *err);
 
@@ -192,8 +198,8 @@ typedef struct hl_stats {
     uint64_t acquires; /* successful calls, nested ones included */
     uint64_t busy, timeouts, cancels;
     uint64_t releases; /* successful calls, nested ones included */
-    uint64_t losses;   /* holds that ended before their release */
-    uint64_t unknowns; /* calls that ended in HL_EUNKNOWN */
+    uint64_t losses;   /* holds of which LOST was told */
+    uint64_t unknowns; /* releases of locks and permits that ended in HL_EUNKNOWN */
     uint64_t renewals; /* holds renewed, not batches */
     uint64_t reconnects;
     uint64_t commands; /* written to the server */

@@ -9,9 +9,10 @@
  * handle it where you call. A FAULT says that something else is wrong (no server, bad argument);
  * forward it.
  *
- * After HL_EUNKNOWN the lock may be held in Redis by the field of this call; the library never
- * reports such a hold as held, lets go of it as soon as the server answers, and it ends with its
- * lease at the latest.
+ * After HL_EUNKNOWN of a release of a lock, or of a permit of this client, that may still stand in
+ * Redis; the library never reports it as held, goes on releasing it until the server answers, and
+ * it ends with its lease at the latest. Any other call that ended so was done, or will be, or was
+ * not; nothing is repeated behind it.
  *
  * Threads: these functions are pure; hl_error is a plain value that belongs to whoever declares it.
  */

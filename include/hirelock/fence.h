@@ -39,7 +39,9 @@ extern "C" {
  * milliseconds, at most 10^11. */
 typedef struct hl_write {
     size_t size;
-    const void *key;   /* 1 to 512 bytes, as they are: the client's name_prefix is for locks */
+    /* 1 to 512 bytes, as they are: the client's name_prefix is for locks. Not the lock's own key,
+     * nor one that begins like hirelock's keys beside locks (hirelock_queue: ...). */
+    const void *key;
     size_t key_length; /* of a key that holds any bytes; 0: it is a C string */
     const void *value; /* NULL: an empty one */
     size_t
@@ -132,7 +134,7 @@ HL_API HL_MUST_CHECK int hl_fenced_last_async(hl_client *client, const void *key
  *
  * Threads: any; one owner by one flow at a time.
  * Returns: 0: done will run exactly once, with a code of hl_lock_set_and_release. Negative: it
- * never runs: HL_EINVAL, HL_ENOMEM, HL_ECLOSED, HL_EFORKED.
+ * never runs: HL_EINVAL, HL_ENOTSUP, HL_ENOMEM, HL_ECLOSED, HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_lock_set_and_release_async(hl_lock *lock, hl_owner *owner,
                                                        const hl_write *write, hl_done_cb done,

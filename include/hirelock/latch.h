@@ -29,7 +29,7 @@ typedef struct hl_latch hl_latch;
 /*
  * Makes a handle of the latch `name`, a C string of 1 to 512 bytes. No I/O. Redisson puts braces
  * around the name in its channel whatever it holds, so a name with a "{" would have key and channel
- * in different cluster slots, and is refused.
+ * in different cluster slots, and is refused; the client's name_prefix counts too.
  *
  * Threads: any.
  * Returns: as hl_lock_new; HL_EINVAL too for a name with a "{".
@@ -109,7 +109,8 @@ HL_API HL_MUST_CHECK int hl_latch_await_for(hl_latch *latch, int64_t wait_ms, hl
 
 /*
  * Waits until the latch is open, as options say; NULL is the defaults (no waiting). Of the options
- * wait_ms and cancel are of use; there is no hold for the others to speak of.
+ * wait_ms and cancel are of use; any other that is set is HL_EINVAL, for there is no hold for it to
+ * speak of.
  *
  * Threads: any.
  * Returns: 0: it was open after the call began. HL_EBUSY: it is closed (no waiting). HL_ETIMEDOUT:
@@ -122,7 +123,7 @@ HL_API HL_MUST_CHECK int hl_latch_await_with(hl_latch *latch, const hl_acquire_o
 
 /*
  * hl_latch_count_down, and then hl_latch_await_with, for those who wait for each other. The wait
- * time begins when the count is answered.
+ * time begins when the count is answered; of the async call, when its callbacks get round to that.
  *
  * Threads: any.
  * Returns: as hl_latch_count_down, and nothing was awaited; else as hl_latch_await_with, and it is

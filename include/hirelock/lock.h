@@ -83,9 +83,11 @@ typedef struct hl_lock_options {
     size_t name_length; /* of a name that holds any bytes; 0: it is a C string */
     /* After the last release through this handle the lock is kept for so long, at most 1,000, for
      * the next owner of this client, who then needs no request; at once let go when another client
-     * asks for it, and within linger_ms for one that cannot say so (Redisson). 0: not kept. Holds
-     * without a lease time then have one of at most 5 s: so long the lock stays when the process
-     * ends without hl_client_close. */
+     * asks for it, and within linger_ms for one that cannot say so (Redisson). 0: not kept. It is
+     * for short holds that follow each other: kept is what was acquired through such a handle
+     * without a lease time, if the server has said within the last 20 ms that nobody else waits; a
+     * longer hold is released as usual. Holds without a lease time then have one of at most 5 s: so
+     * long the lock stays when the process ends without hl_client_close. */
     int64_t linger_ms;
 } hl_lock_options;
 
@@ -97,14 +99,16 @@ typedef struct hl_lock_options {
 /* Times are in milliseconds, at most 10^11. */
 typedef struct hl_acquire_options {
     size_t size;
-    /* HL_NO_WAIT (0), HL_WAIT_FOREVER (-1), or how long to wait. */
+    /* HL_NO_WAIT (0), HL_WAIT_FOREVER (-1), or how long to wait. A call without waiting waits for
+     * no holder; for a server that is out of reach it waits for outage_timeout_ms, as every call.
+     */
     int64_t wait_ms;
     /* 0: renewed by the watchdog until released; else at least 10: the hold ends after so long. */
     int64_t lease_ms;
     /* The watchdog's leash: renewal stops, and the hold is lost, after so long. 0: none. */
     int64_t max_hold_ms;
-    /* An earlier release leaves the key until this age, so that a job whose hosts' clocks differ
-     * runs once. 0: none. */
+    /* An earlier release, be it by a call, the close or the thread's end, leaves the key until this
+     * age, so that a job whose hosts' clocks differ runs once. 0: none. */
     int64_t min_hold_ms;
     /* NULL: the calling thread. The async calls need one. */
     hl_owner *owner;
@@ -120,8 +124,8 @@ typedef struct hl_acquire_options {
     void *event_arg;
     /* Who holds it, written when the answer is HL_EBUSY or HL_ETIMEDOUT. */
     hl_lock_info *ret_busy;
-    /* Of a fenced lock: the hold's fencing token, written when it is held. A nested acquire writes
-     * that of the hold. */
+    /* Of a fenced lock: the hold's fencing token, written when it is held; of an async call just
+     * before its completion. A nested acquire writes that of the hold. */
     uint64_t *ret_token;
 } hl_acquire_options;
 
@@ -203,7 +207,8 @@ HL_API HL_MUST_CHECK int hl_lock_acquire_for(hl_lock *lock, int64_t wait_ms, hl_
 /*
  * Acquires the lock with all that options say; NULL is the defaults (no waiting). Waiters of one
  * process are served in the order of their arrival; they are woken by the release and ask again
- * every poll_ms. A wait goes on across reconnects but never longer than its wait time.
+ * every poll_ms. A wait goes on across reconnects but never longer than its wait time; without
+ * waiting, not longer than outage_timeout_ms.
  *
  * Threads: any; one owner by one flow at a time.
  * Returns: 0: held, and hl_lock_is_held() was true just before the return. HL_EBUSY: held by
@@ -211,9 +216,9 @@ HL_API HL_MUST_CHECK int hl_lock_acquire_for(hl_lock *lock, int64_t wait_ms, hl_
  * fired, or the client was closed meanwhile. HL_ELOST: a nested call on a hold that is lost; it is
  * not held. HL_EDEADLK: it would wait for its own owner (HL_LOCK_NON_REENTRANT, rw_lock.h).
  * HL_EINVAL; HL_ENOMEM. HL_ECONN, HL_EPROTO: no usable server for the wait time or for
- * outage_timeout_ms. HL_ESERVER: a refusal, at once when it cannot pass (WRONGTYPE) and after
- * outage_timeout_ms when it may (LOADING, OOM, READONLY). HL_EDENIED: at once. HL_ECLOSED;
- * HL_EFORKED.
+ * outage_timeout_ms (also no answer within a very short wait time). HL_ESERVER: a refusal, at once
+ * when it cannot pass (WRONGTYPE) and after outage_timeout_ms when it may (LOADING, OOM, READONLY).
+ * HL_EDENIED: at once. HL_ECLOSED; HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_lock_acquire_with(hl_lock *lock, const hl_acquire_options *options,
                                               hl_error *err);
@@ -245,7 +250,7 @@ HL_API int hl_lock_release_as(hl_lock *lock, hl_owner *owner, hl_error *err);
 
 /*
  * Deletes the lock whoever holds it, and wakes waiters; the holder loses it. For operators, not for
- * programs.
+ * programs. Waits for a server and its answer for outage_timeout_ms at most.
  *
  * Threads: any.
  * Returns: 0: it was locked and is no more. HL_ENOTOWNER: nobody held it. HL_EUNKNOWN: no answer;
@@ -342,20 +347,21 @@ HL_API void hl_cancel_fire(hl_cancel *cancel);
  */
 HL_API void hl_cancel_free(hl_cancel *cancel);
 
-/* The completion of an async call; err is filled when code is negative, and valid during the call
- * only. */
+/* The completion of an async call; err is NULL when code is 0, else filled, and valid during the
+ * call only. */
 typedef void (*hl_done_cb)(int code, const hl_error *err, void *arg);
 /* The same of a call that counts something; count is 0 when code is negative. */
 typedef void (*hl_count_cb)(int code, int64_t count, const hl_error *err, void *arg);
 typedef void (*hl_inspect_cb)(int code, const hl_lock_info *info, const hl_error *err, void *arg);
 
 /*
- * hl_lock_acquire_with without blocking; options->owner must be set. ret_busy, when given, must
- * live until done ran. The handle and the owner may be freed after the call.
+ * hl_lock_acquire_with without blocking; options->owner must be set. ret_busy and ret_token, when
+ * given, must live until done ran, and are written just before. The handle and the owner may be
+ * freed after the call.
  *
  * Threads: any; one owner by one flow at a time.
  * Returns: 0: done will run exactly once, with a code of hl_lock_acquire_with. Negative: it never
- * runs: HL_EINVAL, HL_ENOMEM, HL_ECLOSED, HL_EFORKED.
+ * runs: HL_EINVAL, HL_ENOMEM, HL_EDEADLK (rw_lock.h), HL_ECLOSED, HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_lock_acquire_async(hl_lock *lock, const hl_acquire_options *options,
                                                hl_done_cb done, void *arg);

@@ -36,8 +36,9 @@
  * hl_multi_lock_release_each.
  *
  * hl_lock_inspect: the first member that somebody else holds; else the first that is free; else,
- * when this client holds all, the first. hl_lock_force_release: each member; 0 when one of them was
- * locked.
+ * when this client holds all, the first. hl_lock_force_release: each member, one after the other,
+ * each for outage_timeout_ms at most; 0 when one of them was locked, unless another one's answer
+ * was a refusal, or none came.
  */
 #ifndef HIRELOCK_MULTI_LOCK_H
 #define HIRELOCK_MULTI_LOCK_H

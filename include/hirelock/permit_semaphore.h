@@ -19,8 +19,10 @@
  * they are renewed, told as lost, and abandoned when their owner's thread ends. The owner (lock.h)
  * is the thread that acquired, or options->owner; one owner may have any number of permits.
  *
- * The semaphore begins with hl_permit_semaphore_try_set_permits() or _set_permits(), here or in
- * Java; before, there is none to be had. It stays in Redis until it is deleted.
+ * The semaphore begins with hl_permit_semaphore_try_set_permits(), _set_permits() or
+ * _add_permits(), here or in Java; before, there is none to be had. It stays in Redis until it is
+ * deleted. Setting, adding and deleting wait for a server and its answer for outage_timeout_ms at
+ * most.
  *
  * Ownership: freeing a handle does not release its permits. Handles may be freed before or after
  * the client is closed.

@@ -84,8 +84,8 @@ HL_API HL_MUST_CHECK int hl_semaphore_acquire_for(hl_semaphore *semaphore, int64
 
 /*
  * Takes permits with what options say; NULL is the defaults (no waiting). Of the options wait_ms
- * and cancel are of use; there is no hold for the others to speak of. A wait that is over gives
- * back what comes too late.
+ * and cancel are of use; any other that is set is HL_EINVAL, for there is no hold for it to speak
+ * of. A wait that is over gives back what comes too late.
  *
  * Threads: any.
  * Returns: 0: taken. HL_EBUSY: too few (no waiting). HL_ETIMEDOUT: the wait time is over.

@@ -7,10 +7,10 @@
  * the key is that of a lock, and no message is published.
  *
  * Waiters look in after backoff_min_ms, then after twice as long each time, up to backoff_max_ms,
- * and always a little later by chance. They are served in no order, neither between clients nor
- * before the waiters of an hl_lock of the same name, which is the same lock. An hl_lock's waiters
- * do not hear of a spin lock's release, and ask again with their next poll; those that stand in the
- * queue are granted it all the same.
+ * and from 4 ms on a little later by chance. They are served in no order, neither between clients
+ * nor before the waiters of an hl_lock of the same name, which is the same lock. An hl_lock's
+ * waiters do not hear of a spin lock's release, and ask again with their next poll; those that
+ * stand in the queue are granted it all the same.
  */
 #ifndef HIRELOCK_SPIN_LOCK_H
 #define HIRELOCK_SPIN_LOCK_H
@@ -31,7 +31,9 @@ typedef struct hl_spin_lock_options {
     size_t size;
     unsigned flags;         /* HL_SPIN_LOCK_... */
     int64_t backoff_min_ms; /* 1; from 1 to 60,000 */
-    int64_t backoff_max_ms; /* 128; not less than backoff_min_ms. The same: no backoff */
+    /* 128, or backoff_min_ms if that is more; up to 60,000, and not less than backoff_min_ms. The
+     * same: no backoff. */
+    int64_t backoff_max_ms;
 } hl_spin_lock_options;
 
 #define HL_SPIN_LOCK_OPTIONS_INIT                                                                  \
