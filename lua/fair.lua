@@ -86,8 +86,9 @@ local function is_overdue(field, now)
 end
 
 -- Is this member dead? And if it is only suspected, for how many ms is it spared? heard: how many listen to its channel, false
--- when that is not to be known. is_due: it is the head of a lock that is free.
-local function judge(field, sign, heard, is_due, now)
+-- when that is not to be known. is_due: it is the head of a lock that is free. One of Redisson's that nobody hears may be about to
+-- connect again, and would not queue anew: as long as the lock is held it costs nobody anything.
+local function judge(field, sign, heard, is_free, is_due, now)
   local asked, stands = string.match(sign or '', '^(%d+):(%d+)$')
   if asked then
     local spared = asked + (heard == 0 and math.min(grace, stands) or stands) - now
@@ -96,7 +97,7 @@ local function judge(field, sign, heard, is_due, now)
   if heard == 0 then
     if not sign then note(field, text(now)) end
     local spared = (tonumber(sign) or now) + grace - now
-    return spared <= 0, spared
+    return is_free and spared <= 0, math.max(spared, 1)
   end
   if sign then redis.pcall('HDEL', signs, field) end
   return is_due and is_overdue(field, now), false
@@ -117,7 +118,7 @@ local function look(asker, is_free, now)
     if field == asker then
       is_before = false
     else
-      is_dead, spared = judge(field, not known.err and known[i], heard, not head and (is_free or not heard), now)
+      is_dead, spared = judge(field, not known.err and known[i], heard, is_free, not head and (is_free or not heard), now)
     end
     if is_dead then
       leave(field)

@@ -59,6 +59,7 @@ else
   call('HSET', name, 'mode', 'read')
   if left > 0 then call('PEXPIRE', name, left) end
 end
+if pcall('GET', ARGV[7]) == own then pcall('DEL', ARGV[7]) end -- it waited, and another owner's request got the lock
 pcall(ARGV[6], ARGV[5], '1')
 pcall(ARGV[6], ARGV[5], '0')
 return {1, '', -1}

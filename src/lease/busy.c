@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "lease/ask.h"
 #include "lease/contest.h"
+#include "lease/ghost.h"
 #include "lease/release.h"
 #include "lease/tag.h"
 
@@ -30,9 +31,7 @@ uint64_t hli_busy_stamp(const struct hli_answer *answer)
     return (uint64_t)seconds * 1000000 + (uint64_t)microseconds;
 }
 
-/* The number in the holder's field if it is one of this client's, as we write them (":007" is not);
- * else 0. */
-static uint64_t busy_own_number(const struct hli_name *name)
+uint64_t hli_busy_own_number(const struct hli_name *name)
 {
     const char *owner = name->contest->busy.owner;
     char field[HLI_FIELD_SIZE];
@@ -43,19 +42,6 @@ static uint64_t busy_own_number(const struct hli_name *name)
     snprintf(field, sizeof(field), "%s:%" PRIu64 "%s", name->client->id, number,
              name->kind->field_suffix);
     return strcmp(field, owner) == 0 ? number : 0;
-}
-
-/* A field of this client's that no tenure of the name knows was put there by a late command. One
- * that rests is left alone; so is one that we would have written otherwise, for its release would
- * find nothing; and where each owner has a name of his own, it may be another one's. */
-static void busy_look_for_ghost(struct hli_turn *turn)
-{
-    const struct hli_name *name = turn->name;
-    uint64_t number = busy_own_number(name);
-
-    if (number != 0 && !name->kind->is_per_owner && name->contest->busy.count > 0 &&
-        !hli_name_tenure(name, number))
-        hli_release_ghost(turn, number);
 }
 
 bool hli_busy_finish_tries(struct hli_turn *turn, hli_ns sent_at)
@@ -199,7 +185,7 @@ static void busy_set_anchor(struct hli_tenure *tenure, const struct hli_answer *
  */
 static bool busy_is_with_ourselves(const struct hli_name *name)
 {
-    uint64_t number = busy_own_number(name);
+    uint64_t number = hli_busy_own_number(name);
     const struct hli_tenure *tenure = number != 0 ? hli_name_tenure(name, number) : NULL;
 
     return tenure && tenure->is_releasing;
@@ -232,7 +218,7 @@ void hli_busy_answered(struct hli_turn *turn, struct hli_tenure *tenure,
         return;
     }
     bool asks_again = hli_busy_finish_tries(turn, tenure->ask.sent_at);
-    busy_look_for_ghost(turn);
+    hli_ghost_look(turn);
     if (TAILQ_EMPTY(&name->waiters))
         hli_ask_abandon(turn);
     else

@@ -157,7 +157,10 @@ static void call_retry_later(struct hli_call *call, const struct hli_answer *ans
 {
     pthread_mutex_lock(&call->mutex);
     call->is_in_flight = false;
-    call->may_have_run = call->may_have_run || answer->verdict == HLI_UNKNOWN;
+    if (answer->verdict == HLI_UNKNOWN && !call->may_have_run) {
+        call->may_have_run = true;
+        call->ran_at = call->op.sent_at;
+    }
     call->problem = answer->code;
     snprintf(call->problem_text, sizeof(call->problem_text), "%s", answer->text);
     pthread_mutex_unlock(&call->mutex);
@@ -172,6 +175,16 @@ static bool call_is_too_late(struct hli_call *call)
     bool is_late = call->is_deed && hli_after_ms(hli_now(), CALL_RETRY_MS) >= call->wait.look_at;
     pthread_mutex_unlock(&call->mutex);
     return is_late;
+}
+
+/* What would know a copy of it has been forgotten by now, or may be before it runs. */
+static bool call_is_forgotten(struct hli_call *call)
+{
+    pthread_mutex_lock(&call->mutex);
+    bool is_forgotten = call->may_have_run && call->repeat_ms > 0 &&
+                        hli_now() >= hli_after_ms(call->ran_at, call->repeat_ms);
+    pthread_mutex_unlock(&call->mutex);
+    return is_forgotten;
 }
 
 static void call_read(struct hli_call *call, const struct hli_reply *reply)
@@ -246,6 +259,8 @@ void hli_calls_retry(hl_client *client)
     for (; count > 0 && (call = calls_take(client)); count--) {
         if (atomic_load(&client->is_closed))
             call_end(call, HL_ECANCELED, "the client is closed");
+        else if (call_is_forgotten(call))
+            call_end(call, HL_EUNKNOWN, "no answer, and it cannot be repeated any more");
         else if (!call_is_over(call) && call_is_too_late(call)) {
             call_wait_on(call);
             continue;

@@ -15,7 +15,8 @@ struct hli_call {
     struct hli_wait wait;
     hl_client *client;          /* counted */
     TAILQ_ENTRY(hli_call) link; /* calls mutex */
-    bool is_repeatable;         /* immutable */
+    bool is_repeatable;         /* immutable, as the next */
+    int64_t repeat_ms;          /* so long after the first that may have run; 0: without end */
     bool is_deed;               /* immutable: it changes something; so without an answer it ends as
                                    HL_EUNKNOWN once it was sent */
     const char *verb;           /* immutable: of the error text, "inspect" */
@@ -23,6 +24,7 @@ struct hli_call {
     pthread_mutex_t mutex; /* guards the wait, and the problem */
     bool is_in_flight;
     bool may_have_run; /* a copy was sent whose answer will not come */
+    hli_ns ran_at;     /* the first of these was sent */
     int problem;
     char problem_text[128];
     hl_error err;

@@ -136,6 +136,15 @@ static int noted_format(struct noted_call *call, const struct hli_noted_call *sa
     return rc;
 }
 
+/* A copy must run while the note of the first stands: it may take one request timeout to be given
+ * up, and another to arrive. */
+static int64_t noted_repeat_ms(const hl_client *client)
+{
+    int64_t left_ms = HLI_NOTE_MS - 2 * client->settings.request_timeout_ms;
+
+    return left_ms > 0 ? left_ms : 1;
+}
+
 /* Without memory NULL, which is what a query's two ways expect. */
 static struct hli_query *noted_query(struct hli_name *name, const struct hli_noted_call *said)
 {
@@ -145,6 +154,7 @@ static struct hli_query *noted_query(struct hli_name *name, const struct hli_not
         return NULL;
     noted_call_of(query)->verb = said->verb;
     noted_call_of(query)->id = hli_tenure_number(name->client);
+    query->call.repeat_ms = noted_repeat_ms(name->client);
     if (noted_format(noted_call_of(query), said) == 0)
         return query;
     hli_query_unref(query);

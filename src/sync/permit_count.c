@@ -57,20 +57,17 @@ static int set_read(struct hli_query *query, const struct hli_reply *reply)
     return status == 1 ? HL_OK : HL_EBUSY;
 }
 
-/* Not there may be the deed of a copy whose answer never came. */
 static int delete_read(struct hli_query *query, const struct hli_reply *reply)
 {
     int code = set_read(query, reply);
 
-    if (code == HL_EBUSY)
-        return query->call.may_have_run ? HL_OK : HL_ENOTOWNER;
-    return code;
+    return code == HL_EBUSY ? HL_ENOTOWNER : code;
 }
 
+/* A copy of the first would delete what others have set meanwhile, and one of the second would find
+ * what the one before it set. */
 static const struct hli_query_kind set_delete = {
-    .verb = "delete", .is_deed = true, .is_repeatable = true, .read = delete_read};
-
-/* A copy of the first would find what the one before it set. */
+    .verb = "delete", .is_deed = true, .read = delete_read};
 static const struct hli_query_kind set_if_new = {
     .verb = "try to set permits", .is_deed = true, .read = set_read};
 static const struct hli_query_kind set_always = {

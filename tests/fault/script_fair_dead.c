@@ -226,6 +226,21 @@ DeadTest(the_end_of_a_living_head_is_moved_on_while_the_lock_is_held)
     redisFree(java);
 }
 
+/* Its connection may be on its way back, and Redisson does not queue anew. */
+DeadTest(a_waiter_of_redissons_that_nobody_hears_keeps_its_place_while_the_lock_is_held)
+{
+    fair_queue_of("");
+    fair_java_queues("J:1", 400000);
+    fair_ask("B:1");
+    fair_suspected("J:1", FAIR_GRACE_MS + 1);
+    fair_ask("B:1");
+    fair_check_queue("J:1 B:1");
+    redisContext *java = HEARS("J:1");
+    check_str(fair_release("A:1"), FAIR_SEEN);
+    ear_check(java, FAIR_CHANNEL("J:1"), "0"); /* in time */
+    redisFree(java);
+}
+
 /* So one that is moved on by a look is not over before the next. */
 DeadTest(whoever_asks_often_looks_often_and_no_end_is_missed)
 {

@@ -294,3 +294,14 @@ OddTest(very_deep_readers_are_renewed_and_keep_their_lease_when_levels_go)
     check_left(RW_HOLD("A:1", 999), 50000, 60000);
     check_str(read_release("A:1 0 0 0"), RAW_UNSEEN);
 }
+
+/* It waited in a process that another owner's request got the lock for. */
+OddTest(a_writers_wish_ends_with_its_hold_however_it_got_it)
+{
+    check_str(read_acquire("A:1 5000 1"), RAW_TAKEN);
+    fault_check_has(write_acquire_first("W:1:write 5000 1"), "A:1 1");
+    check_str(read_release("A:1 0 0 0"), RAW_UNSEEN);
+    check_str(write_acquire("W:1:write 5000 1"), RAW_TAKEN);
+    check_str(write_release("W:1:write 0 0 0"), RAW_UNSEEN);
+    check_int(redis_int(server, "DBSIZE"), 0);
+}

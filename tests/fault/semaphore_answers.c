@@ -99,6 +99,18 @@ Test(semaphore_answers, an_acquire_whose_answer_is_lost_takes_once)
     scene_stop(&scene);
 }
 
+struct late_release {
+    hl_semaphore *semaphore;
+    int code;
+};
+
+static void *release_late(void *arg)
+{
+    struct late_release *late = arg;
+    late->code = hl_semaphore_release(late->semaphore, 1, NULL);
+    return NULL;
+}
+
 Test(semaphore_answers, a_release_whose_answer_is_lost_gives_back_once)
 {
     struct scene scene;
@@ -110,6 +122,37 @@ Test(semaphore_answers, a_release_whose_answer_is_lost_gives_back_once)
     expect_code(hl_semaphore_release_if_exists(scene.semaphore, 1, err), HL_OK);
     expect_permits(&scene, PERMITS + 3);
     expect_reconnects(&scene, 2);
+    scene_stop(&scene);
+}
+
+/* The note of the first copy stands for a minute, less what a copy may take. */
+Test(semaphore_answers, a_release_is_not_repeated_when_its_note_may_be_gone)
+{
+    struct scene scene;
+    hl_client_options options = connection_options();
+    scene_start(&scene, NULL);
+    options.request_timeout_ms = 29950; /* a minute less twice that: 100 ms */
+    options.outage_timeout_ms = -1;
+    hl_client *client = connection_open(proxy_url(scene.c.proxy), &options);
+    hl_semaphore *semaphore = NULL;
+    check_int(hl_semaphore_new(client, "pool", &semaphore, NULL), HL_OK);
+    expect_code(hl_semaphore_release(semaphore, 1, err), HL_OK);
+    expect_permits(&scene, PERMITS + 1);
+    proxy_refuse(scene.c.proxy, true);
+    struct late_release late = {.semaphore = semaphore};
+    pthread_t thread;
+    lose_answer(&scene);
+    check_int(pthread_create(&thread, NULL, release_late, &late), 0);
+    wait_permits(&scene, PERMITS + 2); /* it was done, and nobody was told */
+    struct deadline over = deadline_in(300);
+    while (!deadline_is_over(over))
+        deadline_nap();
+    proxy_refuse(scene.c.proxy, false);
+    pthread_join(thread, NULL);
+    check_int(late.code, HL_EUNKNOWN);
+    expect_permits(&scene, PERMITS + 2);
+    hl_semaphore_free(semaphore);
+    check_int(hl_client_close(client), HL_OK);
     scene_stop(&scene);
 }
 

@@ -238,7 +238,8 @@ FairLawWith(fair_lock, needs_to_be_allowed_no_more_than_its_page_says, least_up,
     actor_begin_acquire(second, others, ACQUIRE(.wait_ms = 300));
     actor_begin_acquire(third, mine, ACQUIRE(.wait_ms = -1));
     expect_outcome(actor_end(second), HL_ETIMEDOUT);
-    check(redis_wait_int(server, 2, 10000, "LLEN %s", queue)); /* without the dead one */
+    check(
+        redis_wait_int(server, 3, 10000, "LLEN %s", queue)); /* the dead one is passed over then */
     expect_ok(hl_lock_release(mine, NULL));
     expect_ok(actor_end(first));
     expect_ok(hl_lock_force_release(mine, NULL));
@@ -300,4 +301,23 @@ FairLaw(fair_queue, is_never_left_by_those_who_come_and_go)
     check(stock >= CLIENTS * THREADS * ROUNDS * 2 / 3);
     check(acquires >= (uint64_t)stock);
     expect_queued(0);
+}
+
+/* It finds a field of its own client's that its name does not know. */
+FairLaw(fair_lock, is_left_alone_by_a_plain_handle_of_its_own_client)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *fair = new_lock(client, "stock"), *plain = NULL;
+    struct actor *other = actor_start();
+    check_int(hl_lock_new(client, "stock", &plain, NULL), 0);
+    expect_ok(hl_lock_acquire(fair, NULL));
+    for (int i = 0; i < 20; i++) {
+        expect_outcome(actor_acquire(other, plain, ACQUIRE(.wait_ms = 0)), HL_EBUSY);
+        expect_ok(hl_client_ping(client, -1, NULL));
+        check_int(redis_int(server, "EXISTS stock"), 1);
+    }
+    check(hl_lock_is_held(fair, NULL));
+    expect_ok(hl_lock_release(fair, NULL));
+    actor_stop(other);
+    hl_lock_free(plain);
 }

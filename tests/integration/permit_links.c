@@ -163,3 +163,18 @@ LinkLaw(permits_of_a_server_that_has_lost_its_data_are_lost)
     take_one(gate);
     expect_counts(gate, 1, 1);
 }
+
+/* A second copy would delete what others have set meanwhile. */
+LinkLaw(a_delete_whose_answer_is_lost_is_not_repeated)
+{
+    begin(3, CLIENT(.backoff_min_ms = 5));
+    expect_ok(hl_permit_semaphore_delete(gate, NULL));
+    expect_ok(hl_permit_semaphore_set_permits(direct, 3, NULL));
+    int64_t calls = redis_evalsha_calls(server);
+    proxy_cut_once(proxy, PROXY_DOWN, 1, PROXY_RST);
+    expect_outcome(hl_permit_semaphore_delete(gate, NULL), HL_EUNKNOWN);
+    check_int(redis_evalsha_calls(server), calls + 1);
+    expect_ok(hl_permit_semaphore_set_permits(direct, 1, NULL));
+    expect_ok(hl_client_ping(client, -1, NULL));
+    expect_counts(direct, 1, 0);
+}

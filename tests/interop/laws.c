@@ -179,7 +179,8 @@ void law_waits_end_in_vain(const struct lock_kind *kind)
     int64_t before_ms = monotonic_ms();
     int tries = redisson_begin("t1", "%s.tryLock stock %d -1", kind->java, WAIT_MS);
     check_str(redisson_end(tries), "false");
-    check(redisson_ended_ms(tries) - before_ms >= WAIT_MS);
+    /* It counts whole milliseconds, in several steps. */
+    check(redisson_ended_ms(tries) - before_ms >= WAIT_MS - 10);
     check(hl_lock_is_held(lock, NULL));
     expect_ok(hl_lock_release(lock, NULL));
     expect_redisson("t1", "true", "%s.tryLock stock %d -1", kind->java, WAIT_MS);
