@@ -258,7 +258,7 @@ inline ask() /* C: hli_ask_go, hli_ask_send */
 #endif
 }
 
-inline send_release(x) /* C: release_send */
+inline send_release(x) /* C: hli_release_send */
 {
     command[p]!release, x, 0;
     owed[p] = owed[p] | BIT(x)
@@ -281,7 +281,7 @@ inline begin_wait() /* C: ask_begin_tenure */
     ask()
 }
 
-inline leave() /* C: hli_ask_abandon, hli_release_quietly, release_send */
+inline leave() /* C: hli_ask_abandon, hli_release_quietly, hli_release_send */
 {
     send_release(tenure[p]);
     state[p] = none;
