@@ -97,7 +97,7 @@ local function judge(field, sign, heard, is_free, is_due, now)
   if heard == 0 then
     if not sign then note(field, text(now)) end
     local spared = (tonumber(sign) or now) + grace - now
-    return is_free and spared <= 0, math.max(spared, 1)
+    return is_free and spared <= 0, spared
   end
   if sign then redis.pcall('HDEL', signs, field) end
   return is_due and is_overdue(field, now), false
