@@ -9,7 +9,6 @@
 #include <semaphore.h>
 
 #include "support/aof.h"
-#include "support/census.h"
 #include "support/redis_probe.h"
 
 static struct redis_server *server;
@@ -202,96 +201,4 @@ Test(process_thread, a_wait_is_no_cancellation_point, .init = start, .fini = sto
     check_int(kit_stats(client).holds_now, 0);
     hl_lock_free(cancelled.lock);
     check_int(hl_client_close(client), HL_OK);
-}
-
-/* With a cancellation pending, every call of the library is gone through; the thread notes where it
- * got to. */
-struct pending {
-    const char *url;
-    hl_client *client; /* with HL_CLIENT_DISPATCH */
-    atomic_int completions;
-    const char *_Atomic step;
-};
-
-static void pending_done(int code, const hl_error *err, void *arg)
-{
-    struct pending *pending = arg;
-    (void)code, (void)err;
-    atomic_fetch_add(&pending->completions, 1);
-}
-
-static void pending_inspected(int code, const hl_lock_info *info, const hl_error *err, void *arg)
-{
-    (void)info;
-    pending_done(code, err, arg);
-}
-
-#define STEP(call) (atomic_store(&pending->step, #call), (call))
-
-static void pending_blocking(struct pending *pending, hl_lock *lock, hl_owner *owner)
-{
-    hl_lock_info info = HL_LOCK_INFO_INIT;
-    check_int(STEP(hl_lock_try_acquire(lock, NULL)), HL_OK);
-    check_int(STEP(hl_lock_acquire_for(lock, 1, NULL)), HL_OK);
-    check(STEP(hl_lock_is_held(lock, NULL)));
-    check_int(STEP(hl_lock_release(lock, NULL)), HL_OK);
-    check_int(STEP(hl_lock_inspect(lock, &info, NULL)), HL_OK);
-    check_int(STEP(hl_lock_force_release(lock, NULL)), HL_OK);
-    check_int(STEP(hl_lock_release(lock, NULL)), HL_ELOST);
-    check_int(STEP(hl_lock_release_as(lock, owner, NULL)), HL_ENOTOWNER);
-    check_int(STEP(hl_client_ping(pending->client, -1, NULL)), HL_OK);
-}
-
-static void pending_async(struct pending *pending, hl_lock *lock, hl_owner *owner)
-{
-    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
-    options.owner = owner;
-    check_int(STEP(hl_lock_acquire_async(lock, &options, pending_done, pending)), HL_OK);
-    while (atomic_load(&pending->completions) < 1)
-        check(STEP(hl_client_dispatch(pending->client)) >= 0);
-    check_int(STEP(hl_lock_inspect_async(lock, pending_inspected, pending)), HL_OK);
-    check_int(STEP(hl_lock_release_async(lock, owner, pending_done, pending)), HL_OK);
-    check_int(STEP(hl_lock_force_release_async(lock, pending_done, pending)), HL_OK);
-    while (atomic_load(&pending->completions) < 4)
-        check(STEP(hl_client_dispatch(pending->client)) >= 0);
-}
-
-static void *call_all_while_cancelled(void *arg)
-{
-    struct pending *pending = arg;
-    hl_lock *lock = NULL;
-    hl_owner *owner = NULL;
-    hl_cancel *cancel = NULL;
-    hl_client *client = NULL;
-    pthread_cancel(pthread_self());
-    check_int(STEP(hl_lock_new(pending->client, "pending", &lock, NULL)), HL_OK);
-    check_int(STEP(hl_owner_new(pending->client, &owner)), HL_OK);
-    check_int(STEP(hl_cancel_new(&cancel)), HL_OK);
-    pending_blocking(pending, lock, owner);
-    pending_async(pending, lock, owner);
-    STEP(hl_cancel_fire(cancel));
-    STEP(hl_cancel_free(cancel));
-    STEP(hl_owner_free(owner));
-    STEP(hl_lock_free(lock));
-    check_int(STEP(hl_client_open(pending->url, NULL, &client, NULL)), HL_OK);
-    check_int(STEP(hl_lock_new(client, "pending", &lock, NULL)), HL_OK);
-    check_int(STEP(hl_client_close(client)), HL_OK);
-    STEP(hl_lock_free(lock)); /* and with it the client */
-    atomic_store(&pending->step, "the end");
-    pthread_testcancel();
-    return NULL;
-}
-
-Test(process_thread, no_call_is_a_cancellation_point, .init = start, .fini = stop)
-{
-    int files = census_files();
-    struct pending pending = {.url = redis_server_url(server),
-                              .client = thread_open(30000, HL_CLIENT_DISPATCH)};
-    void *result = NULL;
-    pthread_join(kit_thread(call_all_while_cancelled, &pending), &result);
-    check(result == PTHREAD_CANCELED);
-    check_str(atomic_load(&pending.step), "the end");
-    check_int(hl_client_close(pending.client), HL_OK);
-    kit_expect_no_threads();
-    check_int(census_files(), files);
 }
