@@ -15,7 +15,7 @@ struct bare;
 /* Of the locks <prefix>0 to <prefix>(count - 1), which are held once each. */
 struct bare *bare_open(const struct server *server, const char *prefix, int count, int stride,
                        int64_t lease_ms);
-void bare_renew(struct bare *bare); /* each lock once; what is not held ends the program */
+void bare_renew(struct bare *bare); /* each lock once; a lock that is not held ends the program */
 void bare_close(struct bare *bare);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory, over 10,000 of each: an idle handle, a hold, and a waiter, with names of 16 bytes. What
- * counts is a thread that waits, which has the rest of what it needs on its stack; beside it the
- * asynchronous waiters are told, which have all of it on the heap, for one name and for one each.
+ * Memory, over 10,000 of each: an idle handle, a hold, and a waiter, with names of 16 bytes. The
+ * figure with a target is that of a thread that waits, which keeps the rest on its stack; beside it
+ * are asynchronous waiters, which have all of it on the heap, with one name and with one each.
  * Their owners are objects of the user's, as the handles are.
  */
 #include "heap.h"

@@ -11,7 +11,7 @@ enum { CREW_MOST = 64 };
 
 struct crew;
 
-/* What a member does in a round: works until `is_over`, and returns how often it was done. */
+/* A member's work in a round: repeats it until `is_over`, and returns the number of repetitions. */
 typedef uint64_t crew_work(void *arg, int member, const atomic_bool *is_over);
 
 struct crew *crew_start(int threads);

@@ -91,7 +91,7 @@ static _Noreturn void crowd_fail(struct crowd *crowd, const char *text)
 }
 
 /* One that ended has ended too early. */
-static void crowd_look(struct crowd *crowd)
+static void crowd_check(struct crowd *crowd)
 {
     for (int i = 0; i < crowd->processes; i++) {
         if (waitpid(crowd->pid[i], NULL, WNOHANG) == 0)
@@ -123,7 +123,7 @@ static void crowd_gather(struct crowd *crowd)
             missing--;
             continue;
         }
-        crowd_look(crowd);
+        crowd_check(crowd);
         if (instant_now() > deadline)
             crowd_fail(crowd, "one of them does not come back");
     }

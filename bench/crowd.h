@@ -13,7 +13,7 @@
 
 enum { CROWD_MOST = 4 };
 
-/* What one process did in all rounds so far. Shared memory: read it between rounds. */
+/* The work of one process in all rounds so far. Shared memory: read it between rounds. */
 struct feats {
     uint64_t holds, passes, grants;
     double cpu_us;

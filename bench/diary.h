@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * A diary of one lock, in memory that processes share: who had it, from when to when. Hand-over is
+ * A diary of one lock, in memory that processes share: its holders and their times. Hand-over is
  * the time from the call of release in one process to the return of acquire in the next.
  */
 #ifndef HL_BENCH_DIARY_H

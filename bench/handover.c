@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes that want one lock all the time: how fast it goes from one to another, what that costs,
- * and who gets how much of it. Where hand-over is judged, rounds alternate with the one-trip limit.
+ * Processes that want one lock all the time: the time of a hand-over, its cost, and each process's
+ * share of the lock. Where hand-over is judged, rounds alternate with the one-trip limit.
  */
 #include "cores.h"
 #include "must.h"
@@ -13,8 +13,8 @@
 
 enum { HANDOVER_PROCESSES = 4, HANDOVER_ROUND_MS = 100 };
 
-/* What is tried. */
-struct contest {
+/* One setting to be measured. */
+struct contention {
     const char *text;
     int threads; /* in each process */
     struct hold hold;
@@ -25,7 +25,7 @@ struct contest {
     bool is_fair;  /* for a fair lock */
 };
 
-static const struct contest contests[] = {
+static const struct contention contests[] = {
     {.text = "hold 0",
      .threads = 1,
      .beside_limit = true,
@@ -45,7 +45,7 @@ static const struct contest contests[] = {
     {.text = "fair lock, 4 threads each, hold 0", .threads = 4, .is_fair = true},
 };
 
-enum { CONTESTS = sizeof(contests) / sizeof(contests[0]) };
+enum { CONTENTIONS = sizeof(contests) / sizeof(contests[0]) };
 
 /* One side's results. */
 struct outcome {
@@ -57,7 +57,7 @@ struct outcome {
 
 struct match {
     struct bench *bench;
-    const struct contest *contest;
+    const struct contention *contention;
     const char *placement;
     bool is_judged;
     struct diary *diary;
@@ -88,9 +88,9 @@ static void match_play(struct match *match)
 {
     const bool is_quick = match->bench->is_quick;
 
-    if (!match->contest->beside_limit) {
+    if (!match->contention->beside_limit) {
         int64_t ms = is_quick ? 1500 : 5000;
-        if (match->contest->is_share)
+        if (match->contention->is_share)
             ms = is_quick ? 4000 : 10000; /* shares are told after ten seconds, or four */
         match_round(match, match->ours, &match->own, ms);
         return;
@@ -109,12 +109,12 @@ static void match_figure(struct match *match, const char *text, double value, co
 {
     char name[96];
 
-    snprintf(name, sizeof(name), "4 processes, %s, %s: %s", match->placement, match->contest->text,
-             text);
+    snprintf(name, sizeof(name), "4 processes, %s, %s: %s", match->placement,
+             match->contention->text, text);
     report_figure(&match->bench->report, name, value, unit);
 }
 
-/* What all processes did together, and how it was shared. */
+/* The work of all processes together, and their shares. */
 struct sum {
     double holds, passes, cpu_us, share;
 };
@@ -141,7 +141,7 @@ static void match_tell_costs(struct match *match, const struct sum *sum)
 {
     const struct server_load *load = &match->own.load;
     struct report *report = &match->bench->report;
-    bool is_judged = match->is_judged && match->contest->is_share;
+    bool is_judged = match->is_judged && match->contention->is_share;
     double commands = load->client_commands / sum->holds;
 
     match_figure(match, "holds", sum->holds / match->own.seconds, "/s");
@@ -163,7 +163,7 @@ static void match_tell_hands(struct match *match)
 {
     struct samples *hands = &match->own.hands;
 
-    if (match->is_judged && match->contest->is_fair && match->contest->threads == 1)
+    if (match->is_judged && match->contention->is_fair && match->contention->threads == 1)
         report_figure(&match->bench->report, "fair_handover_p50_us", samples_quantile(hands, 0.5),
                       "us");
     else
@@ -175,7 +175,7 @@ static void match_tell_hands(struct match *match)
 /* The ratio of the medians of the rounds. */
 static void match_tell_ratio(struct match *match)
 {
-    const struct contest *contest = match->contest;
+    const struct contention *contention = match->contention;
     struct report *report = &match->bench->report;
     double own = samples_quantile(&match->own.medians, 0.5);
     double least = samples_quantile(&match->least.medians, 0.5);
@@ -190,30 +190,30 @@ static void match_tell_ratio(struct match *match)
         match_figure(match, "hand-over over one-trip limit", own / least, "x");
         return;
     }
-    if (!contest->hold.is_random)
+    if (!contention->hold.is_random)
         report_figure(report, "handover_p50_us", own, "us");
-    report_at_most(report, contest->ratio, own / least, "x", contest->ratio_target);
+    report_at_most(report, contention->ratio, own / least, "x", contention->ratio_target);
 }
 
 static void match_run(struct match *match)
 {
-    const struct contest *contest = match->contest;
+    const struct contention *contention = match->contention;
     struct rivals rivals = {.bench = match->bench,
                             .diary = match->diary,
-                            .hold = contest->hold,
-                            .threads = contest->threads,
-                            .is_fair = contest->is_fair};
+                            .hold = contention->hold,
+                            .threads = contention->threads,
+                            .is_fair = contention->is_fair};
     struct trip trip = {
-        .server = &match->bench->server, .diary = match->diary, .hold = contest->hold};
+        .server = &match->bench->server, .diary = match->diary, .hold = contention->hold};
 
     match->ours = crowd_start(&rivals_job, &rivals, HANDOVER_PROCESSES);
-    if (contest->beside_limit)
+    if (contention->beside_limit)
         match->limit = crowd_start(&trip_job, &trip, 2);
     match_play(match);
     struct sum sum = match_sum(match);
     match_tell_costs(match, &sum);
     match_tell_hands(match);
-    if (contest->beside_limit) {
+    if (contention->beside_limit) {
         match_tell_ratio(match);
         crowd_stop(match->limit);
     }
@@ -226,11 +226,11 @@ static void match_run(struct match *match)
 
 static void handover_measure(struct bench *bench, struct diary *diary, bool is_pinned)
 {
-    for (size_t i = 0; i < CONTESTS; i++) {
+    for (size_t i = 0; i < CONTENTIONS; i++) {
         if (contests[i].is_share && !is_pinned)
             continue; /* it would tell nothing that the first does not */
         struct match match = {.bench = bench,
-                              .contest = &contests[i],
+                              .contention = &contests[i],
                               .placement = is_pinned ? "pinned" : "free",
                               .is_judged = is_pinned,
                               .diary = diary};

@@ -55,7 +55,7 @@ static pid_t holder_start(struct bench *bench)
 }
 
 /* When each of them can be had: the lease that was left when the holder was dead. */
-static void killed_look(struct bench *bench, struct grants *grants)
+static void killed_check(struct bench *bench, struct grants *grants)
 {
     for (int i = 0; i < grants->count; i++) {
         int64_t left = server_int(&bench->server, "PTTL bench:killed:%d", i);
@@ -76,7 +76,7 @@ void scenario_killed(struct bench *bench)
     int64_t killed_at = instant_now();
     kill(holder, SIGKILL);
     waitpid(holder, NULL, 0);
-    killed_look(bench, grants);
+    killed_check(bench, grants);
     grants_wait(grants, 4L * KILLED_WATCHDOG_MS);
 
     for (int i = 0; i < grants->count; i++) {

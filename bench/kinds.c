@@ -68,10 +68,10 @@ static void kinds_tell(struct bench *bench, const struct rounds *rounds, const c
 static void kinds_measure(struct bench *bench, const char *placement, bool is_judged)
 {
     hl_client *client = scenario_client(bench, NULL);
-    hl_lock *lock = scenario_lock(client, "bench:kinds:%d", KINDS_LOCK), *fenced = NULL;
+    hl_lock *lock = scenario_lock(client, "bench:kinds:%d", KINDS_LOCK),
+            *fenced = scenario_lock_of(client, HL_LOCK_FENCED, "bench:fenced");
     hl_semaphore *semaphore = NULL;
 
-    must(hl_fenced_lock_new(client, "bench:fenced", NULL, &fenced, NULL) == 0, "no fenced lock");
     must(hl_semaphore_new(client, "bench:semaphore", &semaphore, NULL) == 0, "no semaphore");
     server_flush(&bench->server);
     must(hl_semaphore_try_set_permits(semaphore, KINDS_PERMITS, 0, NULL) == 0, "no permits");
@@ -90,7 +90,7 @@ static void kinds_measure(struct bench *bench, const char *placement, bool is_ju
     hl_client_close(client);
 }
 
-/* As for the pair of the lock, the placement that repeats itself is judged. */
+/* As for the pair of the lock, the placement whose figures repeat is judged. */
 void scenario_kinds(struct bench *bench)
 {
     report_heading("acquire and release, one thread, other kinds beside the lock");

@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* What should cost no round trip: reentry, back to back and now and then, and a lock that lingers.
- */
+/* Calls that should cost no round trip: reentry, back to back or spread; and a retained lock. */
 #include "cores.h"
 #include "instant.h"
 #include "must.h"
@@ -9,12 +8,12 @@
 #include "samples.h"
 #include "scenario.h"
 
-enum { LOCAL_ROUND_MS = 50, LOCAL_BATCH = 100, LOCAL_LINGER_MS = 500, LOCAL_PACE_US = 200 };
+enum { LOCAL_ROUND_MS = 50, LOCAL_BATCH = 100, LOCAL_RETAIN_MS = 500, LOCAL_PACE_US = 200 };
 
 /* Clients of their own, so that each one's statistics are the lock's. */
 struct local {
     hl_client *holder, *keeper;
-    hl_lock *held, *lingering;
+    hl_lock *held, *retaining;
 };
 
 static uint64_t local_pairs(void *arg, int64_t until)
@@ -39,7 +38,7 @@ static void local_back_to_back(struct bench *bench, const struct local *local)
         .ms = LOCAL_ROUND_MS,
         .sides = 2,
         .side = {{.work = local_pairs, .arg = local->held},
-                 {.work = local_pairs, .arg = local->lingering}},
+                 {.work = local_pairs, .arg = local->retaining}},
     };
 
     hl_stats held = scenario_stats(local->holder);
@@ -50,11 +49,11 @@ static void local_back_to_back(struct bench *bench, const struct local *local)
     report_at_most(&bench->report, "reentry_pair_us", 1e6 / rounds.side[0].rate, "us", 0.5);
     report_figure(&bench->report, "reentry back to back: client CPU", rounds.side[0].cpu_us, "us");
     report_figure(&bench->report, "reentry back to back: commands", commands / seconds, "/s");
-    report_at_most(&bench->report, "linger_pair_us", 1e6 / rounds.side[1].rate, "us", 0.2);
-    report_figure(&bench->report, "linger: client CPU", rounds.side[1].cpu_us, "us");
-    report_figure(&bench->report, "linger: commands", (double)kept.commands / seconds, "/s");
-    report_figure(&bench->report, "linger: pairs that found it lingering",
-                  100 * (double)kept.lingers / (double)kept.acquires, "%");
+    report_at_most(&bench->report, "retained_pair_us", 1e6 / rounds.side[1].rate, "us", 0.2);
+    report_figure(&bench->report, "retained: client CPU", rounds.side[1].cpu_us, "us");
+    report_figure(&bench->report, "retained: commands", (double)kept.commands / seconds, "/s");
+    report_figure(&bench->report, "retained: pairs that found it retained",
+                  100 * (double)kept.retained / (double)kept.acquires, "%");
 }
 
 /* One pair every 200 us, and its cost alone: each may have to send the count. */
@@ -101,17 +100,17 @@ void scenario_local(struct bench *bench)
 
     report_heading("what needs no round trip, one thread");
     bool is_parted = cores_part(bench->server.pid);
-    options.linger_ms = LOCAL_LINGER_MS;
+    options.retain_ms = LOCAL_RETAIN_MS;
     local.holder = scenario_client(bench, NULL);
     local.keeper = scenario_client(bench, NULL);
     local.held = scenario_lock(local.holder, "bench:held:%d", 0);
-    local.lingering = scenario_lock_with(local.keeper, "bench:lingering", &options);
+    local.retaining = scenario_lock_with(local.keeper, "bench:retained", &options);
     scenario_acquire(local.held);
     local_back_to_back(bench, &local);
     local_paced(bench, &local);
     scenario_release(local.held);
     hl_lock_free(local.held);
-    hl_lock_free(local.lingering);
+    hl_lock_free(local.retaining);
     hl_client_close(local.holder);
     hl_client_close(local.keeper);
     if (is_parted)

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* What a benchmark needs and does not measure: when it fails, the program ends and says why. */
+/* Checks of calls that a benchmark needs and does not measure: a failure ends the program with a
+ * message. */
 #ifndef HL_BENCH_MUST_H
 #define HL_BENCH_MUST_H
 

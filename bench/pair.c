@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Acquire and release by one thread, beside the raw pair: as they come, with busy poll, and with
- * posted release. Before it the raw side is held against redis-benchmark, so that nobody has to
- * believe that it is a fair one.
+ * posted release. Before it redis-benchmark runs the same command, to show that the raw side is a
+ * fair comparison.
  */
 #include "cores.h"
 #include "instant.h"
@@ -89,7 +89,7 @@ static void pair_measure(struct bench *bench, const char *placement, bool is_jud
     hl_lock_options posted = HL_LOCK_OPTIONS_INIT;
 
     busy.busy_poll_us = PAIR_POLL_US;
-    posted.flags = HL_LOCK_POSTED_RELEASE;
+    posted.flags = HL_LOCK_ASYNC_RELEASE;
     hl_client *client = scenario_client(bench, NULL);
     hl_client *poller = scenario_client(bench, &busy);
     hl_lock *plain_lock = scenario_lock(client, "bench:own:%d", PAIR_PLAIN);
@@ -165,8 +165,8 @@ static void pair_check_raw(struct bench *bench)
     samples_free(&other_rates);
 }
 
-/* What wakes whom across cores decides more than what either side does; so each placement is told,
- * and the one that repeats itself is judged. */
+/* The wake-ups between cores decide more than the work of either side. So every placement on cores
+ * is reported, and the placement whose figures repeat is judged. */
 void scenario_pair(struct bench *bench)
 {
     int server_core, client_core;

@@ -34,7 +34,7 @@ static uint64_t member_take_turns(void *arg, int member, const atomic_bool *is_o
     return done;
 }
 
-/* What a run spent; beside it stands what it got done. */
+/* The cost of a run, beside the number of its passes. */
 struct effort {
     double seconds, client_us, server_us, commands, passes, holds;
 };

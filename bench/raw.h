@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The raw side: a blocking hiredis connection that runs the library's own two scripts, with the
- * library's own arguments, by EVALSHA. It is what one would write without a library, and knows
+ * library's own arguments, by EVALSHA. It is a lock without a library, and knows
  * nothing of renewal, waiting or a broken connection.
  */
 #ifndef HL_BENCH_RAW_H
@@ -27,8 +27,7 @@ void raw_name(struct raw *raw, const char *name); /* from now on it is about thi
 bool raw_acquire(struct raw *raw); /* false: busy */
 void raw_release(struct raw *raw);
 
-/* The release whose message is lost: it grants to nobody, and tells a channel that nobody listens
- * to. */
+/* A release without a grant, whose message goes to a channel without subscribers. */
 void raw_release_unheard(struct raw *raw);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * What a reader of a read-write lock costs the server when it leaves: beside one other reader,
- * beside so many that the release does not look at them any more, and beside a thousand. Taken by
- * EVAL and released by EVALSHA, so that the server tells them apart.
+ * The server's cost of a reader's release of a read-write lock: beside one other reader, beside so
+ * many that the release does not look at them any more, and beside a thousand. Readers acquire by
+ * EVAL and release by EVALSHA, so that the server's statistics tell the two apart.
  */
 #include "must.h"
 #include "redis/script.h"

@@ -25,8 +25,7 @@ static void *rival_begin(void *arg, int process)
     rival->process = process;
     rival->client = scenario_client(rival->rivals->bench, NULL);
     if (rival->rivals->is_fair)
-        must(hl_fair_lock_new(rival->client, "bench:fair", NULL, &rival->lock, NULL) == 0,
-             "no fair lock");
+        rival->lock = scenario_lock_of(rival->client, HL_LOCK_FAIR, "bench:fair");
     else
         rival->lock = scenario_lock(rival->client, "bench:shared:%d", 0);
     for (int i = 0; i < rival->rivals->threads; i++)

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* What the scenarios share: library calls that must not fail. */
+/* Library calls of the scenarios that must not fail. */
 #include "scenario.h"
 
 #include "must.h"
 
 #include <stdio.h>
 
-/* Nothing is to go wrong here; if it does, this says what. */
+/* The library is expected to log nothing in a benchmark; its text is printed. */
 static void scenario_log(hl_log_level level, const char *text, void *arg)
 {
     (void)level;
@@ -44,8 +44,19 @@ hl_lock *scenario_lock_with(hl_client *client, const char *name, const hl_lock_o
     hl_lock *lock = NULL;
     hl_error err = HL_ERROR_INIT;
 
-    must(hl_lock_new_with(client, name, options, &lock, &err) == 0, "lock: %s", err.text);
+    hl_lock_options named = *options;
+
+    named.name = name;
+    must(hl_lock_new_with(client, &named, &lock, &err) == 0, "lock: %s", err.text);
     return lock;
+}
+
+hl_lock *scenario_lock_of(hl_client *client, hl_lock_kind kind, const char *name)
+{
+    hl_lock_options options = HL_LOCK_OPTIONS_INIT;
+
+    options.kind = kind;
+    return scenario_lock_with(client, name, &options);
 }
 
 hl_stats scenario_stats(hl_client *client)

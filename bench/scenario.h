@@ -18,7 +18,7 @@ struct bench {
 
 void scenario_pair(struct bench *bench);     /* one thread, acquire and release */
 void scenario_kinds(struct bench *bench);    /* the same, of other kinds */
-void scenario_local(struct bench *bench);    /* what sends nothing: reentry, linger */
+void scenario_local(struct bench *bench);    /* calls that send nothing: reentry, retained locks */
 void scenario_threads(struct bench *bench);  /* threads with a name each */
 void scenario_pass(struct bench *bench);     /* 8 threads of one process, one name */
 void scenario_waiters(struct bench *bench);  /* 1,000 threads wait for one name */
@@ -29,10 +29,11 @@ void scenario_handover(struct bench *bench); /* processes that take turns */
 void scenario_readers(struct bench *bench);  /* a reader leaves others behind */
 void scenario_bytes(struct bench *bench);    /* memory of a handle, a hold, a waiter */
 
-/* Calls that the scenarios share; what fails ends the program. */
+/* Calls that the scenarios share; a failure ends the program. */
 hl_client *scenario_client(const struct bench *bench, const hl_client_options *options);
 hl_lock *scenario_lock(hl_client *client, const char *format, int number);
 hl_lock *scenario_lock_with(hl_client *client, const char *name, const hl_lock_options *options);
+hl_lock *scenario_lock_of(hl_client *client, hl_lock_kind kind, const char *name);
 hl_stats scenario_stats(hl_client *client);
 void scenario_acquire(hl_lock *lock);
 void scenario_release(hl_lock *lock);

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* The server under test, on TCP loopback, and what can be asked of it. */
+/* The server under test, on TCP loopback, and questions to it. */
 #ifndef HL_BENCH_SERVER_H
 #define HL_BENCH_SERVER_H
 
@@ -28,8 +28,8 @@ int64_t server_calls(struct server *server, const char *command); /* since it wa
 double server_command_us(struct server *server, const char *command);
 double server_cpu_us(struct server *server);
 
-/* What the server did since it was started: all commands, those inside of scripts and messages'
- * included, and those that clients sent. INFO does not count. */
+/* The server's commands since it was started: all commands, with those inside of scripts and those
+ * for messages, and the commands that clients sent. INFO does not count. */
 struct server_load {
     double cpu_us, commands, client_commands;
 };

@@ -21,7 +21,7 @@ static const char trip_script[] = "if redis.call('HEXISTS', KEYS[1], ARGV[1]) ==
 
 #define TRIP_NAME "bench:trip"
 
-/* What a message says: the lock is yours; and it is, but the round is over. */
+/* The text of a message: the lock is yours; or the same, and the round is over. */
 enum { TRIP_GO = 'g', TRIP_END = 'e' };
 
 struct traveller {

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Install rules: both libraries, the headers, a CMake package and a pkg-config file for each way
-# of linking.
+# of linking, and the pages. Components: lib (what a program needs to run), dev (what it needs to
+# be built), doc.
 
 include(CMakePackageConfigHelpers)
 set(hl_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hirelock)
@@ -13,15 +14,23 @@ foreach(kind shared static)
     install(
         TARGETS hirelock_${kind}
         EXPORT hirelock-${kind}
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT lib NAMELINK_COMPONENT dev
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
     install(
         EXPORT hirelock-${kind}
         NAMESPACE hirelock::
-        DESTINATION ${hl_cmake_dir})
+        DESTINATION ${hl_cmake_dir}
+        COMPONENT dev)
 endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/hirelock DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h")
+        COMPONENT dev FILES_MATCHING PATTERN "*.h")
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT lib)
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+        DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc
+        FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc
+        FILES_MATCHING PATTERN "*.c" PATTERN "*.h")
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/hirelock-config.cmake.in
                               ${hl_package}/hirelock-config.cmake
@@ -30,7 +39,7 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/hirelock-config.cmake.in
 write_basic_package_version_file(${hl_package}/hirelock-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${hl_package}/hirelock-config.cmake ${hl_package}/hirelock-config-version.cmake
-        DESTINATION ${hl_cmake_dir})
+        DESTINATION ${hl_cmake_dir} COMPONENT dev)
 
 # Relative to the file where it can be, so that an installed tree may be moved.
 if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
@@ -47,5 +56,12 @@ cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_INCLUDEDIR BASE_DIRECTORY "\${prefix}" OU
 list(JOIN hl_pkg_modules " " hl_pc_modules)
 foreach(name hirelock hirelock-static)
     configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in ${hl_package}/${name}.pc @ONLY)
-    install(FILES ${hl_package}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+    install(FILES ${hl_package}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+            COMPONENT dev)
 endforeach()
+
+add_custom_target(
+    uninstall
+    COMMAND ${CMAKE_COMMAND} -DBUILD_DIR=${PROJECT_BINARY_DIR} -P
+            ${CMAKE_CURRENT_LIST_DIR}/uninstall.cmake
+    VERBATIM)

@@ -29,10 +29,18 @@ target_link_libraries(hirelock_shared PRIVATE hl_flags PkgConfig::hirelock_deps 
 
 # The map is the list of promises: whatever it does not name stays inside.
 set(hl_map ${CMAKE_CURRENT_SOURCE_DIR}/hirelock.map)
+# Before 1.0 a minor version may break: so its number is part of the name that programs load, as
+# the CMake package asks for the same minor version.
+set(hl_soversion ${PROJECT_VERSION_MAJOR})
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+    set(hl_soversion 0.${PROJECT_VERSION_MINOR})
+endif()
 set_target_properties(
     hirelock_shared
-    PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0 EXPORT_NAME hirelock LINK_DEPENDS ${hl_map})
+    PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${hl_soversion} EXPORT_NAME hirelock LINK_DEPENDS ${hl_map})
 target_link_options(hirelock_shared PRIVATE LINKER:--version-script=${hl_map} LINKER:--as-needed)
+# A thread that acquired runs code of the library when it ends, which may be after a dlclose().
+target_link_options(hirelock_shared PRIVATE LINKER:-z,nodelete)
 if(HL_SANITIZER STREQUAL "none") # a sanitizer's runtime comes with the program, not the library
     target_link_options(hirelock_shared PRIVATE LINKER:-z,defs)
 endif()

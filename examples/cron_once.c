@@ -5,6 +5,8 @@
  * processes stand for the machines; their clocks differ a little.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "example.h"
+
 #include <hirelock/hirelock.h>
 
 #include <stdio.h>
@@ -26,8 +28,8 @@ static void job(int machine)
     nap_ms(20);
 }
 
-/* A job whose lock is lost may have a second one running beside it: it has to end now. Exit code
- * 75 is EX_TEMPFAIL: try again at the next date. */
+/* When the lock is lost, a second copy of the job may be running: this one has to end now. Exit
+ * code 75 is EX_TEMPFAIL: try again at the next date. */
 static void on_event(const hl_event *event, void *arg)
 {
     (void)arg;
@@ -39,11 +41,12 @@ static void on_event(const hl_event *event, void *arg)
 static int run_once(hl_client *client, int machine, hl_error *err)
 {
     hl_lock *lock = NULL;
-    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT; /* wait_ms 0: now or not today */
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
     int rc = hl_lock_new(client, "cron:nightly", &lock, err);
 
-    /* The job may be done before the clock of the last machine strikes; the lock rests until this
-     * age, and who comes late finds it busy. More than clocks differ, less than to the next date.
+    options.wait_ms = HL_NO_WAIT; /* now or not today */
+    /* The job may be done before the clock of the last machine strikes; the key stays until this
+     * age, so that a late machine finds it busy. Longer than clocks differ, shorter than a period.
      */
     options.min_hold_ms = 2000;
     options.max_hold_ms = 3600000; /* a job that hangs loses the lock at last */
@@ -79,9 +82,11 @@ static int machine_main(const char *url, int machine)
     return rc < 0 ? EXIT_FAILURE : rc;
 }
 
+static const char does[] = "A job that three machines start, and that one of them runs.";
+
 int main(int argc, char **argv)
 {
-    const char *url = argc > 1 ? argv[1] : "redis://127.0.0.1";
+    const char *url = example_url(argc, argv, does);
     int runs = 0, failures = 0, status = 0;
 
     for (int machine = 0; machine < MACHINES; machine++) {

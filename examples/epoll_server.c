@@ -6,6 +6,8 @@
  * pairs here, and the last one hangs up while it waits.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "example.h"
+
 #include <hirelock/hirelock.h>
 
 #include <stdio.h>
@@ -31,7 +33,7 @@ static void conn_end(int code, const hl_error *err)
         fprintf(stderr, "epoll_server: %s\n", err && err->code < 0 ? err->text : hl_err_text(code));
 }
 
-/* The customer is answered after the release: only then is it sure that nobody else was inside. */
+/* The customer is answered after the release: only then is it sure that no other was inside. */
 static void conn_on_released(int code, const hl_error *err, void *arg)
 {
     if (code == 0 && send(((struct conn *)arg)->fd[0], "y", 1, MSG_NOSIGNAL) != 1)
@@ -88,6 +90,8 @@ static bool conn_open(struct conn *conn, hl_client *client, int epoll)
            epoll_ctl(epoll, EPOLL_CTL_ADD, conn->fd[0], &event) == 0;
 }
 
+static const char does[] = "Async calls and callbacks in an event loop of your own.";
+
 int main(int argc, char **argv)
 {
     static struct conn conns[CONNS];
@@ -98,7 +102,7 @@ int main(int argc, char **argv)
     int epoll = epoll_create1(EPOLL_CLOEXEC), ready = 0;
 
     options.flags = HL_CLIENT_DISPATCH;
-    if (hl_client_open(argc > 1 ? argv[1] : "redis://127.0.0.1", &options, &client, &err) == 0 &&
+    if (hl_client_open(example_url(argc, argv, does), &options, &client, &err) == 0 &&
         hl_lock_new(client, "till", &till, &err) == 0 &&
         epoll_ctl(epoll, EPOLL_CTL_ADD, hl_client_fd(client), &event) == 0) {
         while (ready < CONNS && conn_open(&conns[ready], client, epoll))

@@ -8,6 +8,8 @@
  * fenced_postgres [REDIS-URL [CONNINFO]]
  */
 #define _POSIX_C_SOURCE 200809L
+#include "example.h"
+
 #include <hirelock/hirelock.h>
 
 #include <inttypes.h>
@@ -17,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-/* For this session only, so that the example leaves nothing behind. */
+/* For this session only, so that the example leaves no table. */
 static const char account[] =
     "CREATE TEMPORARY TABLE account ("
     "  id int PRIMARY KEY,"
@@ -25,8 +27,10 @@ static const char account[] =
     "  token bigint NOT NULL DEFAULT 0);" /* the largest that has written */
     "INSERT INTO account VALUES (7, 100)";
 
+enum verdict { WRITTEN, REFUSED, FAILED };
+
 /* The row changes only for a token that is not smaller than the one it has seen. */
-static bool account_write(PGconn *db, int64_t balance, uint64_t token)
+static enum verdict account_write(PGconn *db, int64_t balance, uint64_t token)
 {
     char numbers[2][24];
     const char *values[] = {numbers[0], numbers[1]};
@@ -37,9 +41,15 @@ static bool account_write(PGconn *db, int64_t balance, uint64_t token)
                                     "UPDATE account SET balance = $1, token = $2"
                                     " WHERE id = 7 AND token <= $2",
                                     2, NULL, values, NULL, NULL, 0);
+    bool is_done = PQresultStatus(result) == PGRES_COMMAND_OK;
     bool is_written = strcmp(PQcmdTuples(result), "1") == 0; /* rows that were changed */
     PQclear(result);
-    return is_written;
+    return !is_done ? FAILED : is_written ? WRITTEN : REFUSED;
+}
+
+static const char *verdict_text(PGconn *db, enum verdict verdict)
+{
+    return verdict == WRITTEN ? "written" : verdict == REFUSED ? "refused" : PQerrorMessage(db);
 }
 
 static int64_t account_read(PGconn *db)
@@ -59,10 +69,12 @@ struct machine {
 
 static int machine_start(struct machine *machine, const char *url, hl_error *err)
 {
+    hl_lock_options options = HL_LOCK_OPTIONS_INIT;
     int rc = hl_client_open(url, NULL, &machine->client, err);
 
-    return rc < 0 ? rc
-                  : hl_fenced_lock_new(machine->client, "account:7", NULL, &machine->lock, err);
+    options.kind = HL_LOCK_FENCED;
+    options.name = "account:7";
+    return rc < 0 ? rc : hl_lock_new_with(machine->client, &options, &machine->lock, err);
 }
 
 static void machine_stop(struct machine *machine)
@@ -71,7 +83,7 @@ static void machine_stop(struct machine *machine)
     hl_client_close(machine->client);
 }
 
-/* It holds the lock, has read what it works on, and is about to write: then it stands still. A
+/* The machine holds the lock, has read the row, and is about to write: then it stands still. A
  * process that is stopped does not notice; this one waits. */
 static int stand_still(struct machine *machine, PGconn *db, uint64_t *ret_token, hl_error *err)
 {
@@ -79,9 +91,9 @@ static int stand_still(struct machine *machine, PGconn *db, uint64_t *ret_token,
 
     options.wait_ms = 5000;
     options.lease_ms = 200;
-    options.ret_token = ret_token;
     int rc = hl_lock_acquire_with(machine->lock, &options, err);
     if (rc == 0) {
+        *ret_token = hl_lock_token(machine->lock, NULL);
         printf("slow: reads %" PRId64 ", and stands still\n", account_read(db));
         nanosleep(&(struct timespec){0, 300000000}, NULL);
     }
@@ -95,8 +107,8 @@ static int withdraw(struct machine *machine, PGconn *db, int64_t amount, hl_erro
     if (rc < 0)
         return rc;
     int64_t left = account_read(db) - amount;
-    bool is_written = account_write(db, left, hl_lock_token(machine->lock, NULL));
-    printf("fast: withdraws %" PRId64 ": %s\n", amount, is_written ? "written" : "refused");
+    enum verdict verdict = account_write(db, left, hl_lock_token(machine->lock, NULL));
+    printf("fast: withdraws %" PRId64 ": %s\n", amount, verdict_text(db, verdict));
     return hl_lock_release(machine->lock, err);
 }
 
@@ -113,11 +125,11 @@ static int run(const char *url, PGconn *db, hl_error *err)
     if (rc == 0)
         rc = withdraw(&fast, db, 30, err);
     if (rc == 0) {
-        bool is_written = account_write(db, 100 - 50, token); /* it read 100 */
-        printf("slow: goes on, withdraws 50: %s\n", is_written ? "written" : "refused");
+        enum verdict verdict = account_write(db, 100 - 50, token); /* it read 100 */
+        printf("slow: goes on, withdraws 50: %s\n", verdict_text(db, verdict));
         printf("slow: its release says %s\n", hl_err_name(hl_lock_release(slow.lock, NULL)));
         printf("%s: %" PRId64 " are left\n",
-               is_written ? "a late write was taken" : "the late write was refused",
+               verdict == REFUSED ? "the late write was refused" : "the late write was not refused",
                account_read(db));
     }
     machine_stop(&fast);
@@ -125,18 +137,31 @@ static int run(const char *url, PGconn *db, hl_error *err)
     return rc;
 }
 
+static const char does[] = "A write that comes too late, and the row of PostgreSQL that refuses "
+                           "it.\nBehind the URL: the connection string of a PostgreSQL database.";
+
+/* The account is there. */
+static bool account_make(PGconn *db)
+{
+    if (PQstatus(db) != CONNECTION_OK) /* else its reason would be lost with the first command */
+        return false;
+    PGresult *made = PQexec(db, account);
+    bool is_made = PQresultStatus(made) == PGRES_COMMAND_OK;
+    PQclear(made);
+    return is_made;
+}
+
 int main(int argc, char **argv)
 {
+    const char *url = example_url(argc, argv, does);
     hl_error err = HL_ERROR_INIT;
     PGconn *db = PQconnectdb(argc > 2 ? argv[2] : "");
-    PGresult *made = PQexec(db, account);
     int rc = -1;
 
-    if (PQresultStatus(made) != PGRES_COMMAND_OK)
+    if (!account_make(db))
         fprintf(stderr, "fenced_postgres: %s", PQerrorMessage(db));
-    else if ((rc = run(argc > 1 ? argv[1] : "redis://127.0.0.1", db, &err)) < 0)
+    else if ((rc = run(url, db, &err)) < 0)
         fprintf(stderr, "fenced_postgres: %s\n", err.text);
-    PQclear(made);
     PQfinish(db);
     return rc < 0;
 }

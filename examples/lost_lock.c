@@ -5,6 +5,8 @@
  * an outage longer than the lease, a DEL or max_hold_ms would look the same to the program.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "example.h"
+
 #include <hirelock/hirelock.h>
 
 #include <stdatomic.h>
@@ -21,7 +23,7 @@ static void nap_ms(long ms)
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
-/* Runs on the client's callback thread: be short, and leave the work to those who do it. */
+/* Runs on the client's callback thread: be short, and leave the work to other threads. */
 static void on_event(const hl_event *event, void *arg)
 {
     (void)arg;
@@ -46,7 +48,7 @@ static void on_event(const hl_event *event, void *arg)
     }
 }
 
-/* In another program: somebody who thinks that this lock is stuck. */
+/* In another program: an operator believes that this lock is stuck. */
 static int operator_breaks(const char *url, const char *name, hl_error *err)
 {
     hl_client *client = NULL;
@@ -95,14 +97,16 @@ static int run(const char *url, hl_client *client, hl_error *err)
     return rc;
 }
 
+static const char does[] = "A lock that is lost before its release, and what a program does then.";
+
 int main(int argc, char **argv)
 {
-    const char *url = argc > 1 ? argv[1] : "redis://127.0.0.1";
+    const char *url = example_url(argc, argv, does);
     hl_client *client = NULL;
     hl_error err = HL_ERROR_INIT;
     hl_client_options options = HL_CLIENT_OPTIONS_INIT;
 
-    options.watchdog_timeout_ms = 1500; /* renewed every third of it: so soon is a loss noticed */
+    options.watchdog_timeout_ms = 1500; /* renewed every third of it, which notices a loss */
     options.on_event = on_event;
     int rc = hl_client_open(url, &options, &client, &err);
     if (rc == 0)

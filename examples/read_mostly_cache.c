@@ -1,11 +1,13 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * A cache that many processes read and one refreshes, now and then. Nobody may read it half
+ * A cache that many processes read and one refreshes, now and then. No process may read it half
  * written: readers hold a read lock, all at a time, and the refresher the write lock, alone. Here
  * the cache is a page of memory that the processes share; a file or rows of a table would do.
  */
 #define _DEFAULT_SOURCE
+#include "example.h"
+
 #include <hirelock/hirelock.h>
 
 #include <stdatomic.h>
@@ -35,17 +37,21 @@ static void nap_ms(long ms)
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
-/* The refresher comes seldom and should not have to wait for a moment in which nobody happens to
- * read: while it waits, new readers stay away. */
+/* The refresher comes seldom and should not have to wait until no process happens to read: while it
+ * waits, new readers stay out. */
 static int caller_open(struct caller *caller, const char *url)
 {
     hl_lock_options options = HL_LOCK_OPTIONS_INIT;
     int rc = hl_client_open(url, NULL, &caller->client, &caller->err);
 
+    options.name = "cache:prices";
+    options.kind = HL_LOCK_READ;
+    if (rc == 0)
+        rc = hl_lock_new_with(caller->client, &options, &caller->read, &caller->err);
+    options.kind = HL_LOCK_WRITE;
     options.flags = HL_LOCK_PREFER_WRITERS;
     if (rc == 0)
-        rc = hl_rw_lock_new(caller->client, "cache:prices", &options, &caller->read, &caller->write,
-                            &caller->err);
+        rc = hl_lock_new_with(caller->client, &options, &caller->write, &caller->err);
     return rc;
 }
 
@@ -115,9 +121,11 @@ static int process_main(struct cache *cache, const char *url, bool is_refresher)
     return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+static const char does[] = "A cache that four processes read and one refreshes.";
+
 int main(int argc, char **argv)
 {
-    const char *url = argc > 1 ? argv[1] : "redis://127.0.0.1";
+    const char *url = example_url(argc, argv, does);
     struct cache *cache =
         mmap(NULL, sizeof(*cache), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int failures = 0, status = 0;

@@ -2,8 +2,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Nested calls. Each function of this warehouse takes the lock that it needs, and so they may call
- * each other: who holds the lock already goes one level deeper, and the last release frees it.
+ * each other: an owner that holds the lock already gets one level more, and the last release frees
+ * it.
  */
+#include "example.h"
+
 #include <hirelock/hirelock.h>
 
 #include <stdio.h>
@@ -23,7 +26,7 @@ static int warehouse_enter(struct warehouse *house, hl_error *err)
     return rc;
 }
 
-/* Every successful acquire wants one release, on every way out. When the work went well, the
+/* Every successful acquire needs one release, on every way out. When the work went well, the
  * release may still say that it was not alone (HL_ELOST): that is then the result. */
 static int warehouse_leave(struct warehouse *house, int rc, hl_error *err)
 {
@@ -84,11 +87,13 @@ static int run(hl_client *client, hl_error *err)
     return rc;
 }
 
+static const char does[] = "Functions that take the same lock and call each other.";
+
 int main(int argc, char **argv)
 {
     hl_client *client = NULL;
     hl_error err = HL_ERROR_INIT;
-    int rc = hl_client_open(argc > 1 ? argv[1] : "redis://127.0.0.1", NULL, &client, &err);
+    int rc = hl_client_open(example_url(argc, argv, does), NULL, &client, &err);
 
     if (rc == 0)
         rc = run(client, &err);

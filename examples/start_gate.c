@@ -6,6 +6,8 @@
  * processes stand for the machines.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "example.h"
+
 #include <hirelock/hirelock.h>
 
 #include <stdio.h>
@@ -47,16 +49,16 @@ static void gate_leave(struct gate *gate)
     hl_client_close(gate->client);
 }
 
-/* Closed by one, before anybody comes. */
+/* One process closes both latches before the workers begin. */
 static int gate_close(const char *url, hl_error *err)
 {
     struct gate gate = {NULL, NULL, NULL};
     int rc = gate_find(&gate, url, err);
 
     if (rc == 0)
-        rc = hl_latch_set_count(gate.ready, WORKERS, err);
+        rc = hl_latch_try_set_count(gate.ready, WORKERS, err);
     if (rc == 0)
-        rc = hl_latch_set_count(gate.open, 1, err);
+        rc = hl_latch_try_set_count(gate.open, 1, err);
     gate_leave(&gate);
     return rc;
 }
@@ -97,9 +99,11 @@ static int64_t starter_open(const char *url, hl_error *err)
     return rc < 0 ? rc : opened;
 }
 
+static const char does[] = "Five workers that begin when the last one is ready.";
+
 int main(int argc, char **argv)
 {
-    const char *url = argc > 1 ? argv[1] : "redis://127.0.0.1";
+    const char *url = example_url(argc, argv, does);
     hl_error err = HL_ERROR_INIT;
     int result[2], early = 0, workers = 0;
     int64_t began;

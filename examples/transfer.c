@@ -5,6 +5,8 @@
  * directions, and each names its own account first: with two locks, taken one after the other,
  * they would soon wait for each other for ever. A multi-lock takes both, or neither.
  */
+#include "example.h"
+
 #include <hirelock/hirelock.h>
 
 #include <pthread.h>
@@ -48,7 +50,7 @@ static void *teller_work(void *arg)
     return NULL;
 }
 
-/* Both at once; the first error of either. */
+/* Runs both tellers at once; returns the first error of either. */
 static int run(struct account *anne, struct account *bert, hl_error *err)
 {
     struct teller one = {anne, bert, HL_ERROR_INIT}, other = {bert, anne, HL_ERROR_INIT};
@@ -70,12 +72,14 @@ static int open_accounts(hl_client *client, struct account *anne, struct account
     return rc < 0 ? rc : hl_lock_new(client, "account:bert", &bert->lock, err);
 }
 
+static const char does[] = "Transfers between two accounts, which are locked as one.";
+
 int main(int argc, char **argv)
 {
     struct account anne = {NULL, DEPOSIT}, bert = {NULL, DEPOSIT};
     hl_client *client = NULL;
     hl_error err = HL_ERROR_INIT;
-    int rc = hl_client_open(argc > 1 ? argv[1] : "redis://127.0.0.1", NULL, &client, &err);
+    int rc = hl_client_open(example_url(argc, argv, does), NULL, &client, &err);
 
     if (rc == 0)
         rc = open_accounts(client, &anne, &bert, &err);

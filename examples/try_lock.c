@@ -4,30 +4,31 @@
  * Wait time and lease time. A host holds a room for one second, without renewal; a guest asks
  * without waiting, waits a little, and then waits until the lease is over.
  */
+#include "example.h"
+
 #include <hirelock/hirelock.h>
 
 #include <stdio.h>
 
 static int host_takes(hl_lock *room, hl_error *err)
 {
-    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT; /* wait_ms 0: now or not at all */
+    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
 
-    options.lease_ms = 1000; /* ends by itself; without a lease time it would be renewed */
+    options.wait_ms = HL_NO_WAIT; /* now or not at all */
+    options.lease_ms = 1000;      /* ends by itself; without a lease time it would be renewed */
     return hl_lock_acquire_with(room, &options, err);
 }
 
 static int guest_asks(hl_lock *room, hl_owner *guest, int64_t wait_ms, hl_error *err)
 {
-    hl_lock_info holder = HL_LOCK_INFO_INIT;
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
 
     options.wait_ms = wait_ms;
-    options.owner = guest; /* this thread has the room already: the guest is somebody else */
-    options.ret_busy = &holder;
+    options.owner = guest; /* this thread has the room already: the guest is another owner */
     int rc = hl_lock_acquire_with(room, &options, err);
     if (rc == HL_EBUSY || rc == HL_ETIMEDOUT)
         printf("waited up to %lld ms: %s; its lease has %lld ms left\n", (long long)wait_ms,
-               hl_err_text(rc), (long long)holder.lease_left_ms);
+               hl_err_text(rc), (long long)err->busy.lease_left_ms);
     else if (rc == 0)
         printf("waited up to %lld ms: got it\n", (long long)wait_ms);
     return rc;
@@ -83,11 +84,14 @@ static int run(hl_client *client, hl_error *err)
     return rc;
 }
 
+static const char does[] =
+    "Wait time and lease time: a host holds a room for a second, a guest asks.";
+
 int main(int argc, char **argv)
 {
     hl_client *client = NULL;
     hl_error err = HL_ERROR_INIT;
-    int rc = hl_client_open(argc > 1 ? argv[1] : "redis://127.0.0.1", NULL, &client, &err);
+    int rc = hl_client_open(example_url(argc, argv, does), NULL, &client, &err);
 
     if (rc == 0)
         rc = run(client, &err);

@@ -1,45 +1,55 @@
 -- SPDX-FileCopyrightText: hirelock contributors
 -- SPDX-License-Identifier: MIT
--- Take the fair lock, take it deeper, or make its lease longer; or queue for it, or say that one still waits.
+-- Acquire the fair lock, reenter it, or extend its lease; or queue for it, or renew the place in
+-- the queue.
 --
 -- KEYS name
--- ARGV publish numsub stand_ms grace_ms field lease_ms want wait_ms [tag]
+-- ARGV publish numsub stand_ms grace_ms field lease_ms want wait_ms [tag_key]
 --      want     the hold count wanted, absolute: a repeated command changes nothing
 --      wait_ms  what the waiter adds to the end of a predecessor of Redisson's; 0: do not queue
---      tag      the key of what the holder may tell of itself; who asks for it wants to know
--- reply {1, fresh}                           held by this field, with at least this count and this lease; fresh is 1 when it was free
+--      tag_key  the key of the holder's tag, for a caller that wants to know it
+-- reply {1, fresh}                           held by this field, with at least this count and this
+--                                            lease; fresh is 1 when it was free
 --       {-1}                                 want > 1, but the outer hold is gone
---       {0, pttl_ms, s, us, holder, count[, tag]}   not now, at this time of the server. pttl_ms: after so long it is worth to
---                                            ask again, for the head of the queue; -1 for the others. A try is told the lease.
---                                            When nobody holds it, holder is the head of the queue, and count 0. tag: not looked at.
+--       {0, pttl_ms, s, us, holder, count[, tag]}   not now, at this time of the server. pttl_ms:
+--                                                   after so long it is worth to
+--                                            ask again, for the head of the queue; -1 for the
+--                                            others. A try is told the lease.
+--                                            When it is free, holder is the head of the queue,
+--                                            and count 0. tag: not looked at.
 --
--- Keeps: a lock that is free is taken by the head of its queue alone. Who queues stands in both of Redisson's keys or in none, at
--- the tail, and keeps its place while it asks. The lease is judged before anything is written; the place may be refused, as at
--- maxmemory, and then nothing is written but that the dead are gone. The message is last and its refusal is no failure.
-local field, lease, want, waits = ARGV[5], string.find(ARGV[6], '^%d+$') and tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-if not lease or lease < 1 or lease > 1e11 or not want or want < 1 or not waits then
-  return redis.error_reply('HIRELOCK bad lease time, hold count or wait')
-end
+-- Keeps: only the head of the queue acquires a free lock. A waiter is in both of Redisson's keys
+-- or in none, enters at the tail, and keeps its place while it asks. The lease is
+-- judged before anything is written; the place may be refused, as at maxmemory, and then nothing
+-- is written but that the dead are gone. The message is last and its refusal is no failure.
+-- include fair
+local field, lease_ms, want, wait_ms, tag_key = unpack(ARGV, 5)
+local waits = tonumber(wait_ms)
+if not waits then return redis.error_reply('HIRELOCK bad wait') end
+-- include lease
 
-local holder = call('HGETALL', key)
-for i = 1, #holder, 2 do
-  if holder[i] == field then
-    if call('PTTL', key) < lease then call('PEXPIRE', key, ARGV[6]) end
-    local more = want - (tonumber(holder[i + 1]) or 0)
-    if more > 0 then call('HINCRBY', key, field, more) end
+local left, fields = call('PTTL', name), {}
+if left ~= -2 then
+  -- include fields
+end
+for at = 1, #fields, 2 do
+  if fields[at] == field then
+    if left < lease then call('PEXPIRE', name, lease_ms) end
+    local more = wanted - (tonumber(fields[at + 1]) or 0)
+    if more > 0 then call('HINCRBY', name, field, more) end
     return {1, 0}
   end
 end
-if want > 1 then return {-1} end
+if wanted > 1 then return {-1} end
 
-local is_free, head, hint = not holder[1], call('LINDEX', queue, 0), -1
+local is_free, head, hint = left == -2, call('LINDEX', queue, 0), -1
 local now, time
 
 local function take()
-  call('HSET', key, field, ARGV[7])
-  local expiry = redis.pcall('PEXPIRE', key, ARGV[6])
+  call('HSET', name, field, want)
+  local expiry = redis.pcall('PEXPIRE', name, lease_ms)
   if expiry ~= 1 then
-    call('DEL', key)
+    call('DEL', name)
     return expiry
   end
   if head then
@@ -51,17 +61,24 @@ local function take()
 end
 
 if is_free and not head then return take() end
+
+local holder, count
+if not is_free then
+  -- include holder
+end
 now, time = now_ms()
 if is_free and head == field then return take() end
 
--- Not each who asks while the head is on its way to a free lock, or who asks again while it is held; but twice while a place
--- stands, so that the end of a head that lives is moved on before it comes.
+-- Not every request looks through the queue while the head is on its way to a free lock, or while
+-- the lock is held; but two do in the time that a place stands, so that the end of a living head is
+-- moved on before it comes.
 local is_queued, looks = call('ZSCORE', ends, field), false
 if is_free or is_queued then
   local last = tonumber(redis.pcall('HGET', signs, 'look') or 0) or 0
   looks = now - last >= math.min(grace, stand) / (is_free and 10 or 2)
 end
-if is_free and not looks then hint = grace end -- somebody has just looked: the head is dead by then, or has it
+-- Another request has just looked: by then the head is dead, or holds the lock.
+if is_free and not looks then hint = grace end
 if looks then
   head, hint = look(field, is_free, now)
   if is_free and (not head or head == field) then return take() end
@@ -73,7 +90,8 @@ if waits > 0 and not is_queued then
   if last then
     from = math.max(now, tonumber(call('ZSCORE', ends, last) or now))
     local sign = redis.pcall('HGET', signs, last)
-    from = from + (type(sign) == 'string' and string.find(sign, ':', 1, true) and 1 or waits)
+    local is_ours = type(sign) == 'string' and string.find(sign, ':', 1, true)
+    from = from + (is_ours and 1 or waits)
   end
   call('ZADD', ends, text(from), field)
   local length = redis.pcall('RPUSH', queue, field)
@@ -85,13 +103,14 @@ if waits > 0 and not is_queued then
 elseif is_queued and head == field then
   hold_place(field, now, true)
 end
-if waits > 0 or is_queued then note(field, text(now) .. ':' .. ARGV[3]) end
+if waits > 0 or is_queued then note(field, text(now) .. ':' .. stand_ms) end
 
 if is_free then
   if looks then redis.pcall(publish, channel_of(head), '0') end
-  return {0, hint, time[1], time[2], head, '0'}
+  left, holder, count, tag_key = hint, head, '0', nil
+elseif waits > 0 and head ~= field then
+  left = -1
+elseif left == 0 then
+  left = 1
 end
-local left = call('PTTL', key)
-if waits > 0 and head ~= field then left = -1 end
-local tag = ARGV[9] and redis.pcall('GET', ARGV[9])
-return {0, left == 0 and 1 or left, time[1], time[2], holder[1], holder[2], type(tag) == 'string' and tag or nil}
+-- include busy

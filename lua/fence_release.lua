@@ -1,26 +1,34 @@
 -- SPDX-FileCopyrightText: hirelock contributors
 -- SPDX-License-Identifier: MIT
--- Write data if this field still holds the lock, and let go of the lock.
+-- Write data if this field still holds the lock, and release the lock.
 --
 -- KEYS name key fence
 -- ARGV those of lock_release, with want = 0; and last value token expire_ms remember_ms
 -- reply {0}                           this field holds nothing: nothing is written
---       {1, next, strangers, wrote}   released, as lock_release says it; wrote: 1 written; 0 not, for no hold stands any more (the
---                                     key rests, by an earlier copy, or a stranger wrote over the count); or a larger token that
---                                     was there before, as a string; or the error with which the value was refused
+--       {1, next, foreign, wrote}     released, as lock_release says it; wrote: 1 written; 0 not,
+--                                     for no hold stands any more (the
+--                                     key rests, by an earlier copy, or another program wrote the
+--                                     count); or a larger token that
+--                                     was there before, as a string; or the error with which the
+--                                     value was refused
 --
--- Keeps: who holds the lock next finds the value, or it is never written: a repeated command finds the field gone, or a count
--- of 0. What refuses the value does not keep the lock. The value is first, so at maxmemory it is refused, and the release is not.
+-- Keeps: the next holder finds the value, or it is never written: a repeated command finds the
+-- field gone, or a count of 0. If Redis refuses the value, the lock is still released. The value
+-- is first, so at maxmemory it is refused, and the release is not.
 local function release()
   -- include lock_release
 end
 
+-- include fence
+
+local name, key, fence = unpack(KEYS)
+local field = ARGV[1]
 local value, token, expire_ms, remember_ms = unpack(ARGV, #ARGV - 3)
 for _ = 1, 4 do table.remove(ARGV) end
 
 local wrote = 0
-if (tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or '') or 0) > 0 then
-  wrote = fence_write(KEYS[2], KEYS[3], value, token, expire_ms, remember_ms)
+if (tonumber(redis.call('HGET', name, field) or '') or 0) > 0 then
+  wrote = fence_write(key, fence, value, token, expire_ms, remember_ms)
 end
 local done = release()
 if done[1] == 1 then done[4] = wrote end

@@ -8,6 +8,9 @@
 --       {0, last}   a larger token was there before: nothing is written
 --
 -- Keeps: a repeated command does not get past a larger token.
-local wrote = fence_write(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
+-- include fence
+local key, fence = unpack(KEYS)
+local value, token, expire_ms, remember_ms = unpack(ARGV)
+local wrote = fence_write(key, fence, value, token, expire_ms, remember_ms)
 if wrote == 1 then return {1} end
 return type(wrote) == 'string' and {0, wrote} or wrote

@@ -1,5 +1,5 @@
 -- SPDX-FileCopyrightText: hirelock contributors
 -- SPDX-License-Identifier: MIT
--- What the latch_ scripts have in common; it stands before each of them. A latch is an integer, how many have to count down
--- yet; an open one has no key.
+-- The common part of the latch's scripts. A latch is an integer, the count-downs still to come; an
+-- open latch has no key.
 -- include note

@@ -1,70 +1,64 @@
 -- SPDX-FileCopyrightText: hirelock contributors
 -- SPDX-License-Identifier: MIT
--- Take the lock, take it deeper, or make its lease longer; or stand in the queue for it.
+-- Acquire the lock, reenter it, or extend its lease; or enter the queue for it.
 --
 -- KEYS name
--- ARGV field lease_ms want queue queue_ms mailbox [token_key tokens [tag]]
---      want      the hold count wanted, absolute: a repeated command changes nothing
---      queue_ms  how long the queue stands without being asked for; 0: do not queue
---      mailbox   what a client's id follows in the name of its own channel
---      tokens    how many fencing tokens are wanted: one for each hold that may follow without a request; none with token_key ''
---      tag       the key of what the holder may tell of itself; who asks for it wants to know
--- reply {1, fresh[, token]}                  held by this field, with at least this count and this lease; fresh is 1 when it was free;
---                                            token: the last one of those wanted, as text, for a number loses digits above 2^53
---       {-1}                                 want > 1, but the outer hold is gone
---       {0, pttl_ms, s, us, holder, count[, tag]}   held by another field, at this time of the server; tag: not looked at
+-- ARGV field lease_ms want queue queue_ms mailbox [token_key tokens [tag_key]]
+--      want       the hold count wanted, absolute: a repeated command changes nothing
+--      queue_ms   how long the queue stands without being asked for; 0: do not queue
+--      mailbox    the name of a client's own channel is this and the client's id
+--      tokens     how many fencing tokens are wanted: one for each hold that may follow without a
+--                 request; none with token_key ''
+--      tag_key    the key of the holder's tag, for a caller that wants to know it
+-- reply {1, fresh[, token]}
+--                 held by this field, with at least this count and this lease; fresh is 1 when it
+--                 was free; token: the last one of those wanted, as text, for a number loses digits
+--                 above 2^53
+--       {-1}      want > 1, but the outer hold is gone
+--       {0, pttl_ms, s, us, holder, count[, tag]}
+--                 held by another field, at this time of the server; the tag is not looked at
 --
--- Keeps: a key of this lock never lacks an expiry, and no step shortens one. The lease is judged before anything is written,
--- for an error raised after a write leaves the write behind: digits only, since PEXPIRE refuses the 1e3 that Lua reads. An
--- expiry that is refused all the same (by ACL) takes the key back. Who finds no key forgets the queue: its living members ask
--- again, its dead ones would cost a claim each. The queue is no KEY, and what is done to it may be refused: then there is none.
--- The holder is told that it is wanted ("w name") by the first in the queue, and again by whoever asks again, for a message may
--- be lost; who comes behind others need not: the holder knows, or was told with its grant.
-local lease, want = string.find(ARGV[2], '^%d+$') and tonumber(ARGV[2]), tonumber(ARGV[3])
-if not lease or lease < 1 or lease > 1e11 or not want or want < 1 then
-  return redis.error_reply('HIRELOCK bad lease time or hold count')
+-- Keeps: a key of this lock never lacks an expiry, and no step shortens one. An expiry that is
+-- refused (by ACL) takes the key back. An acquire that finds no key forgets the queue: its living
+-- members ask again, its dead ones would cost a claim each. The queue is no KEY, and what is done
+-- to it may be refused: then there is none.
+local name = KEYS[1]
+local field, lease_ms, want, queue, queue_ms, mailbox, token_key, tokens, tag_key = unpack(ARGV)
+-- include lease
+
+-- The words are arguments, since a function with upvalues makes each run slower.
+local function draw(counter, by)
+  if (counter or '') == '' then return nil end
+  redis.call('INCRBY', counter, by)
+  return redis.call('GET', counter)
 end
 
-local function token()
-  if (ARGV[7] or '') == '' then return nil end
-  redis.call('INCRBY', ARGV[7], ARGV[8])
-  return redis.call('GET', ARGV[7])
-end
-
-local holder = redis.call('HGETALL', KEYS[1])
-for i = 1, #holder, 2 do
-  if holder[i] == ARGV[1] then
-    if redis.call('PTTL', KEYS[1]) < lease then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-    local more = want - (tonumber(holder[i + 1]) or 0)
-    if more > 0 then redis.call('HINCRBY', KEYS[1], ARGV[1], more) end
-    return {1, 0, token()}
-  end
-end
-
-if want > 1 then return {-1} end
-if not holder[1] then
-  local mine = token()
-  redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
-  local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
+local left = redis.call('PTTL', name)
+if left == -2 and wanted == 1 then
+  local token = draw(token_key, tokens)
+  redis.call('HSET', name, field, want)
+  local expiry = redis.pcall('PEXPIRE', name, lease_ms)
   if expiry ~= 1 then
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', name)
     return expiry
   end
-  redis.pcall('DEL', ARGV[4])
-  return {1, 1, mine}
+  redis.pcall('DEL', queue)
+  return {1, 1, token}
 end
 
-local call = redis.pcall
-local time, added = call('TIME'), 0
-if time.err then
-  time = {'0', '0'} -- without a clock nobody can tell an old grant from a new one: no queue
-elseif ARGV[5] ~= '0' then
-  added = call('ZADD', ARGV[4], 'NX', time[1] .. string.sub('00000' .. time[2], -6), ARGV[1])
-  call('PEXPIRE', ARGV[4], ARGV[5])
+local fields
+-- include fields
+for at = 1, #fields, 2 do
+  if fields[at] == field then
+    if left < lease then redis.call('PEXPIRE', name, lease_ms) end
+    local more = wanted - (tonumber(fields[at + 1]) or 0)
+    if more > 0 then redis.call('HINCRBY', name, field, more) end
+    return {1, 0, draw(token_key, tokens)}
+  end
 end
-if added ~= 1 or call('ZCARD', ARGV[4]) == 1 then
-  local client = string.match(holder[1], '^(.*):[^:]*$')
-  if client then call('PUBLISH', ARGV[6] .. client, 'w ' .. KEYS[1]) end
-end
-local tag = ARGV[9] and call('GET', ARGV[9])
-return {0, redis.call('PTTL', KEYS[1]), time[1], time[2], holder[1], holder[2], type(tag) == 'string' and tag or nil}
+if wanted > 1 then return {-1} end
+
+local holder, count
+-- include holder
+-- include queue
+-- include busy

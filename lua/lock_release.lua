@@ -1,90 +1,90 @@
 -- SPDX-FileCopyrightText: hirelock contributors
 -- SPDX-License-Identifier: MIT
--- Let go of the lock, or of some of its levels, and hand it to the first in the queue; also what a wait sends that is over, for it
--- may stand in the queue, or have got the lock meanwhile.
+-- Release the lock, or some of its levels, and grant it to the first waiter in the queue. A wait
+-- that is over sends this too: it may be in the queue, or may have got the lock meanwhile.
 --
 -- KEYS name
--- ARGV field want lease_ms rest_ms channel publish queue mailbox claim_ms own_channel courtesy numsub [token_key]
+-- ARGV field want lease_ms rest_ms channel publish queue mailbox claim_ms own_channel yields
+--      numsub [token_key]
 --      want         the hold count that is left, absolute; 0 ends the hold
 --      lease_ms     of want > 0: the lease goes on for at least so long
---      rest_ms      of want = 0: 0 deletes the key; else it rests for so long, with count 0 and nobody inside
---      channel      Redisson's, which all who wait listen to, or '' to tell nobody; own_channel is listened to by us alone
---      claim_ms     how long the next one has to take up what was written for it
---      courtesy     1: look whether somebody of Redisson's waits; then it is his turn
---      token_key    of a fenced lock: the next one is told his fencing token with the grant
+--      rest_ms      of want = 0: 0 deletes the key; else the key stays for so long, with count 0
+--                   and no holder
+--      channel      Redisson's, to which all waiters subscribe, or '' for no message; only our
+--                   waiters subscribe to own_channel
+--      claim_ms     how long the next holder has to take up what was written for it
+--      yields       1: if a waiter of Redisson's is there, it gets its turn
+--      token_key    of a fenced lock: the grant tells the next holder its fencing token
 -- reply {0}                    this field holds nothing, and queues no more
---       {1, next, strangers}   done, now or by an earlier copy that left the key resting; next: the field that has it now, or '';
---                              strangers: how many of Redisson's listen; -1 when it was not looked at
+--       {1, next, foreign}     done, now or by an earlier copy that left the key for its minimum
+--                              time; next: the field that has it now, or ''; foreign: the number of
+--                              foreign waiters (Redisson's), -1 when they were not counted
 --
--- Keeps: works at maxmemory (DEL before HSET, PEXPIRE before HINCRBY: a script that has freed memory, or has written already, may
--- go on writing). A grant is written before it is told, never the other way, and only to a client that listens. One that is
--- refused, or whose expiry is, is taken back: the release goes to nobody then. The message is last and its refusal is no failure:
--- the key is gone, or the next one polls.
-local count, want = redis.call('HGET', KEYS[1], ARGV[1]), tonumber(ARGV[2])
+-- Keeps: works at maxmemory (DEL before HSET: a script that has freed memory may go on writing). A
+-- grant is written before it is told, never the other way, and only to a client that listens. A
+-- grant that is refused, or whose expiry is, is taken back: then the lock is free. The
+-- message is last and its refusal is no failure: the key is gone, or the next holder polls.
+local name = KEYS[1]
+local field, want, lease_ms, rest_ms, channel, publish, queue, mailbox, claim_ms, own_channel,
+  yields, numsub, token_key = unpack(ARGV)
+local count = redis.call('HGET', name, field)
 if not count then
-  if want == 0 then redis.pcall('ZREM', ARGV[7], ARGV[1]) end
+  if want == '0' then redis.pcall('ZREM', queue, field) end
   return {0}
 end
-count = tonumber(count) or 0 -- a stranger may have written anything
 
-if want > 0 then
-  redis.call('PEXPIRE', KEYS[1], math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])))
-  if count > want then redis.call('HINCRBY', KEYS[1], ARGV[1], want - count) end
-  return {1, '', -1}
-end
-
-if tonumber(ARGV[4]) > 0 then
-  redis.call('PEXPIRE', KEYS[1], ARGV[4])
-  if count > 0 then redis.call('HINCRBY', KEYS[1], ARGV[1], -count) end
-  return {1, '', -1}
+if want ~= '0' or rest_ms ~= '0' then
+  -- include levels
+  -- Another program may have written any count.
+  return leave_levels(name, field, tonumber(count) or 0, tonumber(want), lease_ms, rest_ms)
 end
 
 local call, others = redis.pcall, -1
 
-local function look_for_strangers()
-  local listeners = call('PUBSUB', ARGV[12], ARGV[5], ARGV[10])
+local function count_foreign_waiters()
+  local listeners = call('PUBSUB', numsub, channel, own_channel)
   others = listeners.err and 0 or math.max(0, listeners[2] - listeners[4])
 end
 
--- A client's id is what stands before the last colon of its fields; ours and Redisson's have 36 bytes.
+-- The id of an owner's client, which stands before the last colon of its field.
 local function client_of(field)
-  if string.byte(field, 37) == 58 then return string.sub(field, 1, 36) end
   return string.match(field, '^(.*):[^:]*$')
 end
 
-local waiting = call('ZCARD', ARGV[7])
+local waiting = call('ZCARD', queue)
 local has_queue = type(waiting) == 'number' and waiting > 0
 local time = has_queue and call('TIME')
-if has_queue and ARGV[11] == '1' then look_for_strangers() end
+if has_queue and yields == '1' then count_foreign_waiters() end
 if others > 0 then
-  call(ARGV[6], ARGV[10], 'y')
+  call(publish, own_channel, 'y')
 elseif has_queue and not time.err then
-  local own = client_of(ARGV[1])
+  local own = client_of(field)
   for _ = 1, 16 do
-    local popped = call('ZPOPMIN', ARGV[7])
-    local field = not popped.err and popped[1]
-    if not field then break end
-    local client = client_of(field)
+    local popped = call('ZPOPMIN', queue)
+    local next = not popped.err and popped[1]
+    if not next then break end
+    local client = client_of(next)
     waiting = waiting - 1
-    local listeners = client and client ~= own and call('PUBSUB', ARGV[12], ARGV[8] .. client)
+    local listeners = client and client ~= own and call('PUBSUB', numsub, mailbox .. client)
     if listeners and not listeners.err and listeners[2] > 0 then
-      redis.call('DEL', KEYS[1])
-      call('HSET', KEYS[1], field, '1')
-      if call('PEXPIRE', KEYS[1], ARGV[9]) ~= 1 then break end
-      local words = {'g', field, time[1], time[2], ARGV[9], waiting, KEYS[1]}
-      local token = ARGV[13] and type(call('INCR', ARGV[13])) == 'number' and call('GET', ARGV[13])
+      redis.call('DEL', name)
+      call('HSET', name, next, '1')
+      if call('PEXPIRE', name, claim_ms) ~= 1 then break end
+      local words = {'g', next, time[1], time[2], claim_ms, waiting, name}
+      local token = token_key and type(call('INCR', token_key)) == 'number'
+        and call('GET', token_key)
       if type(token) == 'string' then
         words[1] = 'f'
         table.insert(words, 7, token)
       end
-      call(ARGV[6], ARGV[8] .. client, table.concat(words, ' '))
-      return {1, field, others}
+      call(publish, mailbox .. client, table.concat(words, ' '))
+      return {1, next, others}
     end
   end
 end
 
-redis.call('DEL', KEYS[1])
-local heard = ARGV[5] == '' and 0 or call(ARGV[6], ARGV[5], '0')
+redis.call('DEL', name)
+local heard = channel == '' and 0 or call(publish, channel, '0')
 if heard == 0 then others = 0 end
-if others < 0 and ARGV[11] == '1' then look_for_strangers() end
+if others < 0 and yields == '1' then count_foreign_waiters() end
 return {1, '', others}

@@ -3,27 +3,25 @@
 -- Renew many holds at once.
 --
 -- KEYS name...
--- ARGV lease_ms field...          one lease for all, and a field for each name
--- reply {index, count, ...}       two for each hold whose count is not 1: its position from 1, and its count in Redis or -1 when
---                                 it is gone. An empty reply means that all were renewed, with a count of 1.
+-- ARGV lease_ms field...      one lease for all, and a field for each name
+-- reply {index, count, ...}   two for each hold whose count is not 1: its position from 1, and its
+--                             count in Redis or -1 when it is gone. An empty reply means that all
+--                             were renewed, with a count of 1.
 --
--- Keeps: never creates a key, never shortens an expiry (GT does that since Redis 7; before, a look at PTTL), and gives one back
--- to a key that a stranger's PERSIST left without. A hold that rests (count 0) is gone, and so is one whose key or count is
--- not what we wrote: a stranger's deed on one name stops no other's renewal. What was refused is written again without GT, so
--- that a replica, or a server that takes no writes, is heard, and no old answer passes for a renewal.
---
--- Runs for every hold of every process, so it looks up no global twice, and asks for the time once: PEXPIREAT costs the server
--- less than PEXPIRE, which becomes one on the way to replicas. A user who may run neither TIME nor PEXPIREAT pays for that only.
-local call, pcall, argv, differ = redis.call, redis.pcall, ARGV, {}
-local lease, expire, at, now = tonumber(argv[1]), 'PEXPIRE', argv[1], pcall('TIME')
-if not now.err then
-  expire, at = 'PEXPIREAT', string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000) + lease)
-end
+-- Keeps: never creates a key, never shortens an expiry (GT does that since Redis 7; before, a
+-- look at PTTL), and gives one back to a key that lost it by a PERSIST. A hold with a count of 0,
+-- which has been released, is gone, and so is one whose key or count is not what we wrote: a change
+-- by another program to one name stops no other renewal. A refused command is repeated without GT,
+-- so that the error of a replica, or of a server that takes no writes, is noticed, and no old
+-- answer passes for a renewal.
+-- include renewal
 
 for i, name in ipairs(KEYS) do
   local count = pcall('HGET', name, argv[i + 1])
   if count ~= '1' then
-    if type(count) == 'table' and not string.find(count.err, 'WRONGTYPE', 1, true) then return count end
+    if type(count) == 'table' and not string.find(count.err, 'WRONGTYPE', 1, true) then
+      return count
+    end
     count = type(count) == 'string' and tonumber(count) or -1
     count = count > 0 and count or -1
     differ[#differ + 1] = i

@@ -1,6 +1,6 @@
 -- SPDX-FileCopyrightText: hirelock contributors
 -- SPDX-License-Identifier: MIT
--- Take permits, all or none; or make those last longer that were taken by an earlier copy.
+-- Acquire permits, all or none; or extend the leases of those that an earlier copy acquired.
 --
 -- KEYS name
 -- ARGV ids lease_ms channel publish
@@ -8,13 +8,17 @@
 --      lease_ms   how long they last, counted from now; 0: without end
 -- reply {1, fresh}       they stand, for this time at least; fresh is 1 when one was taken now
 --       {0, pttl_ms, s, us, '', available}
---                        not enough are available (0 is told for fewer), at this time of the server; pttl_ms: until so many
+--                        not enough are available (0 is told for fewer), at this time of the
+--                        server; pttl_ms: until so many
 --                        have expired that they are, -1 when that is not to be foreseen
 --
--- Keeps: a repeated command takes nothing twice, and no step shortens a permit. An id is written before it is counted; if the
--- count is refused (by ACL), the ids are taken back. At maxmemory nothing is taken, unless that which expired made room.
-local key, packed, ids, now, time = KEYS[1], split(ARGV[1]), ids_of(KEYS[1]), now_ms()
-local expiry = end_of(ARGV[2], now)
+-- Keeps: a repeated command takes nothing twice, and no step shortens a permit. An id is written
+-- before it is counted; if the count is refused (by ACL), the ids are taken back. At maxmemory
+-- nothing is taken, unless that which expired made room.
+-- include permit
+local key, ids, now, time = KEYS[1], ids_of(KEYS[1]), now_ms()
+local packed, lease_ms, channel, publish = split(ARGV[1]), unpack(ARGV, 2)
+local expiry = end_of(lease_ms, now)
 if not packed or not expiry then return redis.error_reply('HIRELOCK bad lease time or ids') end
 
 local available, expired = reclaim(key, ids, now)
@@ -29,10 +33,11 @@ for _, id in ipairs(packed) do
 end
 
 if lacking > 0 and lacking > available then
-  if expired > 0 then tell(ARGV[4], ARGV[3], available) end
+  if expired > 0 then tell(channel, publish, available) end
   local nth = lacking - available - 1
   local next_end = tonumber(redis.call('ZRANGE', ids, nth, nth, 'WITHSCORES')[2] or NEVER)
-  return {0, next_end < NEVER and next_end - now or -1, time[1], time[2], '', text(math.max(available, 0))}
+  local wait_ms = next_end < NEVER and next_end - now or -1
+  return {0, wait_ms, time[1], time[2], '', text(math.max(available, 0))}
 end
 
 local lives, added = redis.call('PTTL', key), 0
@@ -47,5 +52,5 @@ if added > 0 then
   end
 end
 if lives > 0 then redis.pcall('PEXPIRE', ids, lives) end
-if expired > 0 then tell(ARGV[4], ARGV[3], available - added) end
+if expired > 0 then tell(channel, publish, available - added) end
 return {1, added > 0 and 1 or 0}

@@ -6,7 +6,9 @@
 -- reply {1}     deleted
 --       {0}     it was not there
 --
--- Keeps: what is no semaphore stays. Works at maxmemory. Nobody is told: there is nothing to be had.
+-- Keeps: a key that is no semaphore stays. Works at maxmemory. No message: waiters can get no
+-- permit.
+-- include permit
 local key, ids = KEYS[1], ids_of(KEYS[1])
 redis.call('GET', key)
 redis.call('ZCARD', ids)

@@ -1,36 +1,51 @@
 -- SPDX-FileCopyrightText: hirelock contributors
 -- SPDX-License-Identifier: MIT
--- Take the lock from all its readers, or from its writer, and wake the waiters.
+-- Force-release the lock of all its readers, or of its writer, and wake the waiters.
 --
 -- KEYS name
 -- ARGV mode channel publish
---      mode     'read' or 'write': whose lock is meant
+--      mode     'read' or 'write': the half to release
 -- reply {1}     there was one
 --       {0}     there was none
 --
--- Keeps: the hold keys go with the readers. From a writer that reads as well, the read lock alone is taken by 'read', and both
--- by 'write', as a plain release by somebody else would leave a reader that does not know. The messages are those of
--- rw_write_release and rw_read_release, are last, and their refusal is no failure: the key is gone, and waiters poll.
-local name, call, levels = KEYS[1], redis.call, 1000
-local mode = call('HGET', name, 'mode')
-if mode ~= 'write' and (mode ~= 'read' or ARGV[1] == 'write') then return {0} end
+-- Keeps: a key that is no lock stays. From a writer that reads as well, 'read' takes the read
+-- lock alone, and 'write' both: else a reader would be left that does not know of it. The script
+-- deletes the hold keys of one page of readers; those of a bigger crowd expire, and have no effect
+-- without a field. The messages are those of rw_write_release
+-- and rw_read_release, are last, and their refusal is no failure: the key is gone, and waiters
+-- poll.
+local wanted, channel, publish = unpack(ARGV)
+local call = redis.call
+-- include rw
+-- include force
+-- include rw_page
 
-local prefix = string.find(name, '{', 1, true) and name or '{' .. name .. '}'
-local fields, found = call('HGETALL', name), mode == ARGV[1]
+local mode = redis.pcall('HGET', name, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+  local fields
+  -- include fields
+  return no_force(fields) or {0}
+end
+if mode == 'read' and wanted == 'write' then return {0} end
+
+local _, fields, refusal = page_of('0', '*')
+refusal = refusal or no_force(fields)
+if refusal then return refusal end
+local found = mode == wanted
 for at = 1, #fields, 2 do
   local reader = fields[at]
   if reader ~= 'mode' and string.sub(reader, -6) ~= ':write' then
     found = true
-    for level = 1, math.min(tonumber(fields[at + 1]) or 0, levels) do
-      call('DEL', prefix .. ':' .. reader .. ':rwlock_timeout:' .. level)
+    for level = 1, math.min(tonumber(fields[at + 1]) or 0, LEVELS) do
+      call('DEL', hold_of(reader) .. level)
     end
-    if mode ~= ARGV[1] then call('HDEL', name, reader) end
+    if mode ~= wanted then call('HDEL', name, reader) end
   end
 end
 if not found then return {0} end
-if mode == ARGV[1] then
+if mode == wanted then
   call('DEL', name)
-  if mode == 'write' then redis.pcall(ARGV[3], ARGV[2], '1') end
-  redis.pcall(ARGV[3], ARGV[2], '0')
+  if mode == 'write' then redis.pcall(publish, channel, '1') end
+  redis.pcall(publish, channel, '0')
 end
 return {1}

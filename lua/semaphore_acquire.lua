@@ -1,16 +1,22 @@
 -- SPDX-FileCopyrightText: hirelock contributors
 -- SPDX-License-Identifier: MIT
--- Take permits for those who wait, in the order of their arrival: for as many of them as there are permits.
+-- Acquire permits for waiters, in the order of their arrival: for as many waiters as the permits
+-- suffice.
 --
 -- KEYS name
 -- ARGV notes id note_ms waiters need... settled...
---      waiters   how many needs follow; a need is the permits that one of them waits for
--- reply {1, taken}                                     the sum of the first needs: those waiters are served
---       {1, -1, '0', '0', '', available, taken}       the same, and not enough is left for the next of them
+--      waiters   how many needs follow; a need is the number of permits that a waiter wants
+-- reply {1, taken}                                     the sum of the first needs: those waiters
+--                                                      are served
+--       {1, -1, '0', '0', '', available, taken}       the same, and not enough is left for the next
+--                                                     of them
 --       {0, -1, '0', '0', '', available}              not enough for the first
 --
--- Keeps: one that comes after it was undone takes nothing. Goes on at maxmemory: it makes nothing that stays.
-local lacks, last, taken, text = false, 4 + (tonumber(ARGV[4]) or 0), 0, number()
+-- Keeps: one that comes after it was undone takes nothing. Goes on at maxmemory: it makes nothing
+-- that stays.
+-- include semaphore
+local waiters = tonumber(ARGV[4]) or 0
+local lacks, last, taken, text = false, 4 + waiters, 0, number()
 if last < 5 or last > #ARGV then return redis.error_reply('HIRELOCK bad number of waiters') end
 if not text then return no_number() end
 for i = 5, last do
@@ -25,7 +31,7 @@ end
 
 forget(last + 1)
 if taken > 0 and note(taken) then
-  local left, refusal = deed('DECRBY', KEYS[1], taken)
+  local left, refusal = once('DECRBY', name, taken)
   if refusal or not lacks then return refusal or {1, taken} end
   return {1, -1, '0', '0', '', left, taken}
 end

@@ -3,6 +3,7 @@
 -- How many permits are there?
 --
 -- KEYS name
--- reply {1, '12'}     none where there is no semaphore; less than none after a negative add
+-- reply {1, '12'}     '0' if there is no semaphore; may be negative after a negative add
+-- include semaphore
 local text = number()
 return text and {1, text} or no_number()

@@ -8,16 +8,18 @@
 -- reply {1}     made, now or by an earlier copy
 --       {0}     there is one
 --
--- Keeps: refused at maxmemory, as any new key is, so the note comes first. The message is last and its refusal is no failure.
-local permits, ttl = ARGV[6], ARGV[7]
-if not string.find(permits, '^%d+$') or not string.find(ttl, '^%d+$') then
+-- Keeps: refused at maxmemory, as any new key is, so the note comes first. The message is last
+-- and its refusal is no failure.
+-- include semaphore
+local channel, publish, permits, ttl_ms = unpack(ARGV, 4, 7)
+if not string.find(permits, '^%d+$') or not string.find(ttl_ms, '^%d+$') then
   return redis.error_reply('HIRELOCK bad number of permits or time')
 end
-if redis.call('EXISTS', KEYS[1]) == 1 then return {redis.call('EXISTS', NOTE)} end
+if redis.call('EXISTS', name) == 1 then return {redis.call('EXISTS', NOTE)} end
 if not note(1) then return {1} end
 
 forget(8)
-local _, refusal = deed('SET', KEYS[1], permits, unpack(ttl ~= '0' and {'PX', ttl} or {}))
+local _, refusal = once('SET', name, permits, unpack(ttl_ms ~= '0' and {'PX', ttl_ms} or {}))
 if refusal then return refusal end
-tell(ARGV[4], ARGV[5], tonumber(permits))
+tell(channel, publish, tonumber(permits))
 return {1}

@@ -45,13 +45,13 @@ function(hl_test folder name)
 endfunction()
 
 # hl_test_again(FOLDER NAME HANDLE... [SLOW]): the same program once more as FOLDER_NAME_HANDLE for
-# each HANDLE, posted, linger or fair, whose handles have that option (support/handle.h). Each
+# each HANDLE, posted, retained or fair, whose handles have that option (support/handle.h). Each
 # sanitizer runs half of those with options: these programs have run under it already, and take most
 # of its time.
 function(hl_test_again folder name)
     cmake_parse_arguments(PARSE_ARGV 2 arg "SLOW" "" "")
     if(HL_SANITIZER STREQUAL "address-undefined")
-        list(REMOVE_ITEM arg_UNPARSED_ARGUMENTS linger)
+        list(REMOVE_ITEM arg_UNPARSED_ARGUMENTS retained)
     elseif(HL_SANITIZER STREQUAL "thread")
         list(REMOVE_ITEM arg_UNPARSED_ARGUMENTS posted)
     endif()
@@ -66,7 +66,7 @@ endfunction()
 # hl_test_alone(TEST...): these, with all their handles, share the machine with no other test.
 function(hl_test_alone)
     foreach(test IN LISTS ARGN)
-        foreach(handle IN ITEMS "" _posted _linger)
+        foreach(handle IN ITEMS "" _posted _retained)
             if(TEST ${test}${handle})
                 set_tests_properties(${test}${handle} PROPERTIES RUN_SERIAL ON)
             endif()
@@ -74,13 +74,26 @@ function(hl_test_alone)
     endforeach()
 endfunction()
 
+# hl_test_plugins(TARGET): support/plugin.c twice, as HL_PLUGIN_SHARED and HL_PLUGIN_STATIC, which tell
+# the library that it was linked with.
+function(hl_test_plugins target)
+    foreach(kind IN ITEMS shared static)
+        string(TOUPPER ${kind} upper)
+        add_library(hl_plugin_${kind} MODULE support/plugin.c)
+        target_link_libraries(hl_plugin_${kind} PRIVATE hirelock_${kind})
+        add_dependencies(${target} hl_plugin_${kind})
+        target_compile_definitions(${target} PRIVATE
+                                   HL_PLUGIN_${upper}="$<TARGET_FILE:hl_plugin_${kind}>")
+    endforeach()
+endfunction()
+
 # Its labels, and how long it may take.
 function(hl_test_properties test folder is_slow is_root)
     set(labels ${folder})
-    set(timeout 120)
+    set(timeout 600) # it ends a hang, also on a busy machine
     if(is_slow)
         list(APPEND labels slow)
-        set(timeout 1800)
+        set(timeout 3600)
     endif()
     if(is_root)
         list(APPEND labels root)

@@ -19,7 +19,7 @@ static void options_help(void)
 {
     printf("Sells one stock from many processes at once, without a lock and then with one.\n"
            "\n"
-           "  --url URL        the Redis server (%s)\n"
+           "  --url URL        the Redis server (REDIS_URL of the environment, or %s)\n"
            "  --processes N    how many processes sell (%ld)\n"
            "  --threads N      threads of each process (%ld)\n"
            "  --stock N        units to sell (%ld)\n"
@@ -70,6 +70,7 @@ static bool options_take(struct options *options, int letter)
         options->json = true;
         return true;
     default: /* getopt has said what is wrong */
+        fprintf(stderr, "stock_deduction: see --help\n");
         return false;
     }
 }
@@ -85,6 +86,8 @@ enum options_verdict options_read(struct options *options, int argc, char **argv
     int letter = 0;
 
     *options = options_default;
+    if (getenv("REDIS_URL"))
+        options->url = getenv("REDIS_URL");
     while ((letter = getopt_long(argc, argv, "", known, NULL)) != -1) {
         if (letter == 'h') {
             options_help();

@@ -57,7 +57,7 @@ static bool worker_acquire(struct worker *worker, uint32_t order)
 }
 
 /* A hold that was lost is counted; whether it did harm, the shop's figures show at the end. After
- * HL_EUNKNOWN and a server's refusal the library goes on trying to release it. */
+ * HL_EINDOUBT and a server's refusal the library goes on trying to release it. */
 static bool worker_release(struct worker *worker)
 {
     hl_error err = HL_ERROR_INIT;

@@ -1,30 +1,37 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * The client: one process's connection to Redis and its identity, a random UUID.
+ * The client: a process's access to Redis and its identity, a random UUID.
  *
- * Guarantees: any number of threads may share one client. It reconnects by itself. It keeps three
- * threads of its own (hirelock-loop, hirelock-watch, and hirelock-call once a callback is wanted),
- * all with every signal blocked, and changes nothing process-wide but for one pthread_atfork
- * handler.
+ * Guarantees: any number of threads may share one client. The client reconnects by itself. It has
+ * threads of its own (in this version hirelock-loop, hirelock-watch and, once a callback is needed,
+ * hirelock-call), which block every signal. One pthread_atfork handler is the only process-wide
+ * change.
  *
  * Does not guarantee: that a hold survives an outage longer than its lease, or exclusion across an
  * asynchronous failover (redis.io, "Distributed Locks with Redis"; M. Kleppmann, "How to do
  * distributed locking", 2016).
  *
- * Callbacks: a completion is invoked exactly once if and only if the call returned 0; never from
- * inside the call; on the client's callback thread or inside hl_client_dispatch(). Events and log
- * lines come the same way. A slow callback delays what is done by callbacks and nothing else: later
- * ones, the next step of async calls that are made of several (a meeting at a latch, inspecting a
- * multi-lock), and the close. Every call is allowed there but hl_client_close and
- * hl_client_dispatch (HL_EDEADLK); one that waits for what a later callback would release waits in
- * vain.
+ * Async calls: a completion runs exactly once if its call returned 0, and never otherwise. It does
+ * not run inside the call, and may run before the call has returned. An async call reads all its
+ * arguments before it returns: its handle, its owner and its options may be freed afterwards, by
+ * the completion too. Only options->cancel, event_arg and arg must live longer.
  *
- * Threads: each function says. Signals: only hl_cancel_fire() may be called from a signal handler.
- * fork: a child cannot use its parent's handles; calls answer HL_EFORKED, and the child may open a
- * client of its own.
+ * Callbacks: completions, events and log lines are delivered on the client's callback thread, or
+ * inside hl_client_dispatch(), inside close and inside an open that fails. (Later versions may add
+ * callbacks of other kinds, which name their thread.) They run one after the other, so a slow
+ * callback delays later callbacks, the next step of hl_lock_inspect_async of a multi-lock, and the
+ * close. Do not block in a callback on something that a later callback releases: that is a
+ * deadlock. Inside a callback hl_client_close and hl_client_dispatch return HL_EDEADLK, and an
+ * acquire of a lock without options->owner returns HL_EINVAL: all callbacks share one thread, so
+ * two of them would be the same owner, and the second acquire would nest in the hold of the first.
  *
- * Ownership: what `ret_` parameters give belongs to the caller. Strings passed in are copied.
+ * Threads: see each declaration. A pthread_cancel takes effect after a call, not inside it.
+ * Signals: only hl_cancel_fire() may be called from a signal handler. fork: a child cannot use its
+ * parent's handles: calls return HL_EFORKED. The child may open a client of its own.
+ *
+ * Ownership: objects that `ret_` parameters return belong to the caller. Strings passed in are
+ * copied.
  */
 #ifndef HIRELOCK_CLIENT_H
 #define HIRELOCK_CLIENT_H
@@ -37,13 +44,14 @@ extern "C" {
 
 typedef struct hl_client hl_client;
 
+/* Later versions add kinds; ignore those that you do not know. */
 typedef enum hl_event_kind {
-    HL_EVENT_JEOPARDY = 1, /* no renewal came for two thirds of the lease; validity_ms is left */
-    HL_EVENT_SAFE,         /* it came after all; alone when it did before JEOPARDY was told */
-    HL_EVENT_LOST,         /* stop: the hold is over; before its expiry if the clock is steady */
-    HL_EVENT_DISCONNECTED, /* the server is out of reach; holds live on until their validity ends */
-    HL_EVENT_CONNECTED,    /* it is back (not reported for the first connection) */
-    /* A posted release (hl_lock_options) did not end well: told to the client's on_event alone. */
+    HL_EVENT_JEOPARDY = 1, /* no renewal for two thirds of the lease; validity_ms is left */
+    HL_EVENT_SAFE,         /* the renewal succeeded after all; may come without a JEOPARDY */
+    HL_EVENT_LOST,         /* the hold is over: stop; sent before its expiry if clocks are steady */
+    HL_EVENT_DISCONNECTED, /* a server is out of reach; holds continue until their validity ends */
+    HL_EVENT_CONNECTED,    /* it can be reached again (not reported for the first connection) */
+    /* A release with HL_LOCK_ASYNC_RELEASE failed; only the client's on_event receives it. */
     HL_EVENT_RELEASE_FAILED
 } hl_event_kind;
 
@@ -52,17 +60,36 @@ typedef struct hl_event {
     hl_event_kind kind;
     const char *name; /* the lock's name, NULL for connection events; valid during the call only */
     size_t name_length;
-    int64_t validity_ms; /* what is left of the hold; 0 when it is lost */
-    /* Of LOST: "expired", "gone", "max_hold", "thread exit", "closed"; of DISCONNECTED: the error;
-     * of RELEASE_FAILED: what went wrong; "" of CONNECTED; else NULL. */
+    int64_t validity_ms; /* the remaining validity of the hold; 0 when it is lost */
+    /* For logs, and for no decision: the texts may change. LOST: "expired", "gone", "max_hold",
+     * "thread exit" or "closed". DISCONNECTED: the error. RELEASE_FAILED: the failure. CONNECTED:
+     * "". JEOPARDY and SAFE: NULL. */
     const char *reason;
-    /* Of a permit (permit_semaphore.h): its id; else NULL. Valid during the call only. */
+    /* The id of the permit (permits.h) that was held; NULL for locks. Valid during the call
+     * only. */
     const char *permit;
 } hl_event;
 
 typedef void (*hl_event_cb)(const hl_event *event, void *arg);
 
+/*
+ * The name of a kind of event, for logs: "jeopardy", "safe", "lost", "disconnected", "connected",
+ * "release failed".
+ *
+ * Threads: any.
+ * Returns: a constant string; "unknown event" for other numbers.
+ */
+HL_API const char *hl_event_name(hl_event_kind kind);
+
 typedef enum hl_log_level { HL_LOG_ERROR = 1, HL_LOG_WARN, HL_LOG_INFO, HL_LOG_DEBUG } hl_log_level;
+
+/*
+ * The name of a log level: "error", "warning", "info", "debug".
+ *
+ * Threads: any.
+ * Returns: a constant string; "unknown level" for other numbers.
+ */
+HL_API const char *hl_log_level_name(hl_log_level level);
 
 typedef void (*hl_log_cb)(hl_log_level level, const char *text, void *arg);
 
@@ -75,38 +102,44 @@ enum {
     HL_CLIENT_RELEASE_ON_CLOSE = 4,
     /* A hold whose thread ends is released; by default it is lost, and expires in Redis. */
     HL_CLIENT_RELEASE_ON_THREAD_EXIT = 8,
-    /* Who holds a lock is told to those who ask: host, process and thread, and since when
-     * (hl_lock_info). Of holds through this client that last longer than 20 ms, in a key of Redis
-     * beside the lock; and to this client, by those who have set this too. */
-    HL_CLIENT_TAGS = 16
+    /* A refused call reports the holder's host, process and thread, and the age of the hold
+     * (hl_lock_info). The client writes these to a key beside the lock for its own holds that last
+     * longer than 20 ms, and reads those of other clients that have this flag. */
+    HL_CLIENT_HOLDER_INFO = 16
 };
 
-/* Zero or NULL means the default, which is in the comment. Times are in milliseconds, at most
- * 10^11. */
+/* Zero or NULL means the default; each comment begins with the default value. Times are in
+ * milliseconds, at most 10^11. */
 typedef struct hl_client_options {
     size_t size;
-    unsigned flags;
-    const char *username, *password; /* instead of the URL's; copied, wiped after use */
-    const char *client_name;         /* CLIENT SETNAME; "hirelock"; without spaces */
-    const char *name_prefix;         /* put before every lock's name */
-    int64_t connect_timeout_ms;      /* 2,000; from resolving to the end of the greeting */
-    int64_t
-        request_timeout_ms; /* 2,000; a request without a reply for so long drops the connection */
-    int64_t outage_timeout_ms;   /* 10,000; a call that saw no usable server for so long fails; -1:
-                                    waits on */
-    int64_t watchdog_timeout_ms; /* 30,000, at least 10; the lease of a hold without a lease time,
-                                    renewed every third of it */
-    int64_t poll_ms; /* 1,000, at least 10; a waiter asks again so often (up to 30 % later) when
-                        nothing wakes it */
+    unsigned flags; /* none; HL_CLIENT_LAZY, HL_CLIENT_DISPATCH and others, joined by | */
+    /* Those of the URL, which these override. A password without a username is the password of the
+     * user "default". The client wipes its copies when it and all its handles are freed. */
+    const char *username, *password;
+    const char *client_name; /* "hirelock"; CLIENT SETNAME, without spaces */
+    const char *name_prefix; /* none; put before the name of every handle */
+    /* 2,000; from the lookup of the host to the end of the handshake. */
+    int64_t connect_timeout_ms;
+    /* 2,000; the client drops a connection on which a request has no reply for this long. */
+    int64_t request_timeout_ms;
+    /* 10,000; a call fails when it has met no usable server for this long; -1: it goes on
+     * waiting. */
+    int64_t outage_timeout_ms;
+    /* 30,000, at least 10; the lease of a hold without a lease time, renewed every third of
+     * it. */
+    int64_t watchdog_timeout_ms;
+    /* 1,000, at least 10; how often a waiter asks again (up to 30 % later) when nothing wakes
+     * it. */
+    int64_t poll_ms;
     int64_t backoff_min_ms; /* 50; pause before a reconnect, doubled each time, with jitter */
     int64_t backoff_max_ms; /* 2,000; not less than backoff_min_ms */
-    hl_event_cb on_event;
-    hl_log_cb on_log;
-    hl_log_level log_level; /* HL_LOG_WARN; the most that on_log is told */
+    hl_event_cb on_event;   /* none; receives all events of the client and its holds */
+    hl_log_cb on_log;       /* none; receives messages for an operator */
+    hl_log_level log_level; /* HL_LOG_WARN; the most detailed level that on_log receives */
     void *arg;              /* for on_event and on_log */
-    /* 0: off. A caller that is alone with its request looks at the socket for so many microseconds
-     * before it sleeps: faster where it has a core to itself, slower where it has not. At most
-     * 1,000. */
+    /* 0: off; at most 1,000. A caller whose request is the only one in flight polls the socket for
+     * so many microseconds before it sleeps: faster if the caller has a core to itself, slower if
+     * not. */
     int64_t busy_poll_us;
 } hl_client_options;
 
@@ -118,16 +151,16 @@ typedef struct hl_client_options {
 
 /*
  * Opens a client. URL: redis://[[user]:password@]host[:port][/db] (percent-encoded; an IPv6 address
- * in brackets) or unix:///path[?db=n]. What the options say beats the URL. A host's name is looked
- * up in /etc/hosts and by the name servers of resolv.conf, and by nothing else. Waits until the
- * server answers or refuses; a server that is still loading its data is waited for up to
- * outage_timeout_ms. With HL_CLIENT_LAZY it does not wait.
+ * in brackets; valkey:// means the same) or unix:///path[?db=n]. Options override the URL. This
+ * version looks a host name up in /etc/hosts and at the name servers of resolv.conf. The call waits
+ * until the server answers or refuses, and up to outage_timeout_ms for a server that is still
+ * loading its data. With HL_CLIENT_LAZY the call does not wait.
  *
  * Threads: any; no other thread may fork the process meanwhile.
- * Returns: 0; HL_EINVAL (URL or options, err says which); HL_ENOTSUP (a kind of URL that this
- * version does not know); HL_ENOMEM (also when threads or descriptors run out); HL_ECONN,
- * HL_EPROTO, HL_ESERVER or HL_EDENIED with the reason, "connect 127.0.0.1:6379: connection
- * refused".
+ * Returns: 0; HL_EINVAL (URL or options, err says which); HL_ENOTSUP (rediss://, valkeys://,
+ * redis-sentinel://, redis-cluster://, redis-masters://: reserved for later versions; the server is
+ * a node of a cluster); HL_ENOMEM (also when threads or descriptors run out); HL_ECONN, HL_EPROTO,
+ * HL_ESERVER or HL_EDENIED with the reason, "connect 127.0.0.1:6379: connection refused".
  */
 HL_API HL_MUST_CHECK int hl_client_open(const char *url, const hl_client_options *options,
                                         hl_client **ret_client, hl_error *err);
@@ -136,19 +169,21 @@ HL_API HL_MUST_CHECK int hl_client_open(const char *url, const hl_client_options
  * Closes a client: refuses new calls, ends every wait with HL_ECANCELED, stops renewing, reports
  * open holds as lost and lets them expire (their threads may still be inside;
  * HL_CLIENT_RELEASE_ON_CLOSE releases them), runs the callbacks that are still queued and joins the
- * client's threads. Waits for the server's answers at most one request timeout. Locks and owners of
- * the client stay to be freed; calls on them answer HL_ECLOSED. NULL is fine.
+ * client's threads. Waits for the server's answers at most one request timeout. After a result of 0
+ * the client itself, its id and its descriptor are invalid. The client's handles and owners must
+ * still be freed; other calls on them return HL_ECLOSED. NULL is fine.
  *
  * Threads: any but a callback; once for each client. Calls on the client itself (ping, stats,
- * dispatch, hl_lock_new ...) have returned before; calls on its locks may be under way.
+ * dispatch, hl_lock_new ...) must have returned before; calls on its locks may be under way.
  * Returns: 0; HL_EDEADLK from a callback of this client (nothing is closed); HL_EFORKED in a forked
  * child.
  */
 HL_API int hl_client_close(hl_client *client);
 
 /*
- * Asks the server for a sign of life, waiting for a connection and the answer at most timeout_ms,
- * and never longer than outage_timeout_ms (-1: for that alone).
+ * Checks that the server answers a PING. The call waits for a connection and the answer at most
+ * timeout_ms (-1: no limit of its own), and never longer than outage_timeout_ms. A PING that the
+ * ACL refuses (NOPERM) is an answer.
  *
  * Threads: any.
  * Returns: 0; HL_ETIMEDOUT (connected, and no answer yet); HL_ECONN, HL_EPROTO, HL_ESERVER (not
@@ -156,6 +191,21 @@ HL_API int hl_client_close(hl_client *client);
  * HL_ENOMEM; HL_ECLOSED; HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_client_ping(hl_client *client, int64_t timeout_ms, hl_error *err);
+
+/* The completion of an async call; err is NULL when code is 0, else filled, and valid during the
+ * call only. */
+typedef void (*hl_done_cb)(int code, const hl_error *err, void *arg);
+
+/*
+ * hl_client_ping without blocking.
+ *
+ * Threads: any.
+ * Returns: 0: done will run exactly once, with a code of hl_client_ping or, when the client is
+ * closed meanwhile, HL_ECANCELED. Negative: it never runs: HL_EINVAL, HL_ENOMEM, HL_ECLOSED,
+ * HL_EFORKED.
+ */
+HL_API HL_MUST_CHECK int hl_client_ping_async(hl_client *client, int64_t timeout_ms,
+                                              hl_done_cb done, void *arg);
 
 /*
  * The client's UUID, the first half of every owner field it writes ("<uuid>:<number>"). An
@@ -185,41 +235,64 @@ HL_API int hl_client_fd(const hl_client *client);
  */
 HL_API int hl_client_dispatch(hl_client *client);
 
-/* bucket[i] counts the samples below 2^i microseconds that no smaller bucket counts; the last takes
- * all the rest. */
-typedef struct hl_histogram {
-    uint64_t count, sum_us, max_us;
-    uint64_t bucket[32];
-} hl_histogram;
-
 /* Counts since the client was opened. They are read one by one, not as of one instant. */
 typedef struct hl_stats {
     size_t size;
     uint64_t acquires; /* successful calls, nested ones included */
+    /* Acquires that ended in HL_EBUSY, in HL_ETIMEDOUT, in HL_ECANCELED. */
     uint64_t busy, timeouts, cancels;
-    uint64_t releases; /* successful calls, nested ones included */
-    uint64_t losses;   /* holds of which LOST was told */
-    uint64_t unknowns; /* releases of locks and permits that ended in HL_EUNKNOWN */
-    uint64_t renewals; /* holds renewed, not batches */
-    uint64_t reconnects;
-    uint64_t commands; /* written to the server */
-    uint64_t holds_now, waiters_now;
-    hl_histogram wait,
-        hold; /* of outermost acquires: from call to return, and from there to the release */
-    hl_histogram renewal_lag; /* from a renewal's due time to its confirmation */
-    /* Of the holds: begun by a release of another owner of this client, without a request; by a
-     * release of another client, which wrote us into Redis; and from what lingered. */
-    uint64_t passes, grants, lingers;
+    uint64_t releases;               /* successful calls, nested ones included */
+    uint64_t losses;                 /* holds that were reported as LOST */
+    uint64_t in_doubt;               /* releases of locks and permits that ended in HL_EINDOUBT */
+    uint64_t renewals;               /* holds renewed, not batches */
+    uint64_t reconnects;             /* after the first connection */
+    uint64_t commands;               /* written to the server */
+    uint64_t holds_now, waiters_now; /* at this moment: holds, and calls that wait */
+    /* Holds that began without a request of their own: passed on by another owner of this client;
+     * granted by another client's release; taken up from a retained lock. */
+    uint64_t passes, grants, retained;
 } hl_stats;
 
+/* clang-format off */
+#define HL_STATS_INIT { sizeof(hl_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+/* clang-format on */
+
 /*
- * Copies the client's statistics; set stats->size to sizeof(hl_stats) before.
+ * Copies the client's statistics; begin with HL_STATS_INIT, which sets the size.
  *
  * Threads: any.
  * Returns: 0; HL_EINVAL (NULL, or no size); HL_EFORKED. A longer struct than this version's is
  * filled as far as it is known.
  */
 HL_API int hl_client_stats(hl_client *client, hl_stats *stats);
+
+/* The measures of hl_client_histogram. */
+typedef enum hl_measure {
+    HL_MEASURE_WAIT = 1,   /* of outermost acquires that succeed: from the call to its return */
+    HL_MEASURE_HOLD = 2,   /* of holds: from that return to the release */
+    HL_MEASURE_RENEWAL = 3 /* of renewals: from the time when one is due to its confirmation */
+} hl_measure;
+
+/* bucket[i] counts the samples below 2^i microseconds that no smaller bucket counts; the last
+ * bucket counts all the rest. */
+typedef struct hl_histogram {
+    size_t size;
+    uint64_t count, sum_us, max_us;
+    uint64_t bucket[32];
+} hl_histogram;
+
+/* clang-format off */
+#define HL_HISTOGRAM_INIT { sizeof(hl_histogram), 0, 0, 0, { 0 } }
+/* clang-format on */
+
+/*
+ * Copies a histogram of all samples since the client was opened; begin with HL_HISTOGRAM_INIT,
+ * which sets the size.
+ *
+ * Threads: any.
+ * Returns: 0; HL_EINVAL (NULL, no size, or a measure that this version does not know); HL_EFORKED.
+ */
+HL_API int hl_client_histogram(hl_client *client, hl_measure measure, hl_histogram *histogram);
 
 #ifdef __cplusplus
 }

@@ -6,15 +6,15 @@
  *
  * Guarantees, while the server keeps its data: no more permits are taken than there are. A request
  * whose answer is lost takes, or gives back, once. Waiters of one client are served in the order of
- * their arrival, and a big need at the head is not overtaken by small ones behind it; those that
- * fit are served by one request together. A lost message costs at most one poll period.
+ * their arrival: smaller requests do not overtake a larger one at the head. One request serves all
+ * waiters at the head that fit. A lost message costs at most one poll period.
  *
- * Does not guarantee: any order between clients. And nobody knows who has taken a permit: one that
- * a program takes with it when it ends never comes back. Where that matters, use permits with
- * leases.
+ * Does not guarantee: any order between clients. Redis does not record which program has a permit:
+ * a permit that a program holds when it dies never comes back. Where that matters, use permits with
+ * leases (permits.h).
  *
- * A semaphore is an integer in Redis. One that is not there has no permits, and a release makes it.
- * What is said here of 1 to 2^31-1 permits are Java's limits.
+ * A semaphore is an integer in Redis. A missing semaphore has no permits; a release creates it. The
+ * limits of 1 to 2^31-1 permits are Java's.
  *
  * Ownership: freeing a handle gives nothing back. Several handles of one name are one semaphore.
  * Handles may be freed before or after the client is closed.
@@ -40,7 +40,7 @@ HL_API HL_MUST_CHECK int hl_semaphore_new(hl_client *client, const char *name,
                                           hl_semaphore **ret_semaphore, hl_error *err);
 
 /*
- * Frees a handle; what is taken stays taken. NULL is fine.
+ * Frees a handle; permits that were taken stay taken. NULL is fine.
  *
  * Threads: any, when no call on this handle is running.
  * Returns: nothing.
@@ -51,9 +51,10 @@ HL_API void hl_semaphore_free(hl_semaphore *semaphore);
  * The semaphore's name as it stands in Redis, with the client's prefix.
  *
  * Threads: any.
- * Returns: a string that lives as long as the handle; NULL for NULL.
+ * Returns: a NUL-terminated string that lives as long as the handle; NULL for NULL. *ret_length, if
+ * given, is its length.
  */
-HL_API const char *hl_semaphore_name(const hl_semaphore *semaphore);
+HL_API const char *hl_semaphore_name(const hl_semaphore *semaphore, size_t *ret_length);
 
 /*
  * Takes permits, from 1 to 2^31-1, all or none, waiting without end.
@@ -65,7 +66,7 @@ HL_API HL_MUST_CHECK int hl_semaphore_acquire(hl_semaphore *semaphore, int64_t p
                                               hl_error *err);
 
 /*
- * Takes permits if they are there, and nobody of this client waits before it.
+ * Takes permits if they are available and no other call of this client waits.
  *
  * Threads: any.
  * Returns: as hl_semaphore_acquire_with.
@@ -83,55 +84,56 @@ HL_API HL_MUST_CHECK int hl_semaphore_acquire_for(hl_semaphore *semaphore, int64
                                                   int64_t wait_ms, hl_error *err);
 
 /*
- * Takes permits with what options say; NULL is the defaults (no waiting). Of the options wait_ms
- * and cancel are of use; any other that is set is HL_EINVAL, for there is no hold for it to speak
- * of. A wait that is over gives back what comes too late.
+ * Takes permits as the options say; NULL means the defaults (as hl_semaphore_acquire). Permits that
+ * arrive after the wait has ended are given back.
  *
  * Threads: any.
  * Returns: 0: taken. HL_EBUSY: too few (no waiting). HL_ETIMEDOUT: the wait time is over.
  * HL_ECANCELED: options->cancel was fired, or the client was closed meanwhile. HL_EINVAL;
- * HL_ENOMEM. HL_ECONN, HL_EPROTO: no usable server for the wait time or for outage_timeout_ms.
- * HL_ESERVER: a refusal, at once when it cannot pass (WRONGTYPE: the key is no number) and after
+ * HL_ENOMEM. HL_ECONN, HL_EPROTO: no usable server when the wait time is over, or for
+ * outage_timeout_ms, or (no waiting) at the last attempt to connect. HL_ESERVER: a refusal, at once
+ * when it cannot pass (WRONGTYPE: the key is no number) or the call does not wait, and after
  * outage_timeout_ms when it may (LOADING, READONLY). HL_EDENIED: at once. HL_ECLOSED; HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_semaphore_acquire_with(hl_semaphore *semaphore, int64_t permits,
-                                                   const hl_acquire_options *options,
-                                                   hl_error *err);
+                                                   const hl_wait_options *options, hl_error *err);
 
 /*
- * Gives permits back, from 1 to 2^31-1, and wakes waiters; makes the semaphore if there is none.
- * Whoever took them: a semaphore does not know. Waits for the answer for outage_timeout_ms at most,
- * and asks again meanwhile as often as it must.
+ * Gives permits back, from 1 to 2^31-1, and wakes waiters; creates the semaphore if there is none.
+ * It does not matter which program took them. The call waits for the answer for outage_timeout_ms
+ * at most, and repeats the request meanwhile.
  *
  * Threads: any.
- * Returns: 0: given back. HL_EUNKNOWN: it was sent, and no answer came: they are back, or are not.
- * HL_EINVAL; HL_ENOMEM; HL_ECONN, HL_EPROTO (nothing was sent); HL_ESERVER (WRONGTYPE, or more
- * permits than 64 bits hold), HL_EDENIED; HL_ECANCELED (closed meanwhile); HL_ECLOSED; HL_EFORKED.
+ * Returns: 0: given back. HL_EINDOUBT: the request was sent, and no answer came: the permits may be
+ * back or not. HL_EINVAL; HL_ENOMEM; HL_ECONN, HL_EPROTO (nothing was sent); HL_ESERVER (WRONGTYPE,
+ * or more permits than 64 bits hold), HL_EDENIED; HL_ECANCELED (closed meanwhile); HL_ECLOSED;
+ * HL_EFORKED.
  */
 HL_API int hl_semaphore_release(hl_semaphore *semaphore, int64_t permits, hl_error *err);
 
 /*
- * The same if there is a semaphore; makes none.
+ * As hl_semaphore_release, but does not create a semaphore.
  *
  * Threads: any.
- * Returns: as hl_semaphore_release; HL_ENOTOWNER: there is none.
+ * Returns: as hl_semaphore_release; HL_ENOENT: there is none.
  */
 HL_API int hl_semaphore_release_if_exists(hl_semaphore *semaphore, int64_t permits, hl_error *err);
 
 /*
- * Makes the semaphore with so many permits, from 0 to 2^31-1, if there is none, and wakes waiters.
- * ttl_ms: how long it stands, with whatever is taken from it and given back; 0: for ever.
+ * Creates the semaphore with so many permits, from 0 to 2^31-1, if there is none, and wakes
+ * waiters. ttl_ms: the semaphore's time to live, which taking and giving back do not change; 0: for
+ * ever.
  *
  * Threads: any.
- * Returns: as hl_semaphore_release; HL_EBUSY: there is one, and it stays as it is.
+ * Returns: as hl_semaphore_release; HL_EEXIST: the semaphore exists, and stays as it is.
  */
 HL_API HL_MUST_CHECK int hl_semaphore_try_set_permits(hl_semaphore *semaphore, int64_t permits,
                                                       int64_t ttl_ms, hl_error *err);
 
 /*
- * Makes the semaphore bigger or, with a negative number, smaller, by at most 2^31-1; makes it if
- * there is none. It may have less than no permits then, until some are given back. Its time to live
- * stays (Redisson's own call drops it).
+ * Adds permits or, with a negative number, removes them, at most 2^31-1; creates the semaphore if
+ * there is none. The number of permits may become negative, until enough are given back. The
+ * semaphore's time to live stays (Redisson's own call drops it).
  *
  * Threads: any.
  * Returns: as hl_semaphore_release.
@@ -140,8 +142,8 @@ HL_API HL_MUST_CHECK int hl_semaphore_add_permits(hl_semaphore *semaphore, int64
                                                   hl_error *err);
 
 /*
- * Takes all the permits there are, and says how many. Less than none becomes none, and is said as a
- * negative number.
+ * Takes all available permits, and returns their number. A negative number of permits becomes 0,
+ * and is returned as it was.
  *
  * Threads: any.
  * Returns: as hl_semaphore_release.
@@ -150,7 +152,8 @@ HL_API HL_MUST_CHECK int hl_semaphore_drain(hl_semaphore *semaphore, int64_t *re
                                             hl_error *err);
 
 /*
- * How many permits are there? 0 where there is no semaphore; negative after a negative add.
+ * The number of available permits: 0 if there is no semaphore; it may be negative after
+ * hl_semaphore_add_permits with a negative number.
  *
  * Threads: any.
  * Returns: 0; HL_EINVAL; HL_ENOMEM; HL_ECONN (also without an answer for outage_timeout_ms),
@@ -161,18 +164,18 @@ HL_API HL_MUST_CHECK int hl_semaphore_available(hl_semaphore *semaphore, int64_t
                                                 hl_error *err);
 
 /*
- * hl_semaphore_acquire_with without blocking. The handle may be freed after the call.
+ * hl_semaphore_acquire_with without blocking.
  *
  * Threads: any.
  * Returns: 0: done will run exactly once, with a code of hl_semaphore_acquire_with. Negative: it
  * never runs: HL_EINVAL, HL_ENOMEM, HL_ECLOSED, HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_semaphore_acquire_async(hl_semaphore *semaphore, int64_t permits,
-                                                    const hl_acquire_options *options,
-                                                    hl_done_cb done, void *arg);
+                                                    const hl_wait_options *options, hl_done_cb done,
+                                                    void *arg);
 
 /*
- * hl_semaphore_release without blocking. The handle may be freed after the call.
+ * hl_semaphore_release without blocking.
  *
  * Threads: any.
  * Returns: 0: done will run exactly once, with a code of the blocking call. Negative: it never

@@ -5,6 +5,8 @@
 
 #include <time.h>
 
+enum { CLOCK_NAP_MS = 1000 };
+
 hli_ns hli_now(void)
 {
     struct timespec ts;
@@ -26,4 +28,9 @@ hli_ns hli_after_ms(hli_ns from, int64_t ms)
 int64_t hli_ms_left(hli_ns now, hli_ns deadline)
 {
     return deadline > now ? (deadline - now) / 1000000 : 0;
+}
+
+hli_ns hli_nap(hli_ns deadline)
+{
+    return hli_earlier(hli_later(deadline - hli_now(), 0), HLI_MS(CLOCK_NAP_MS));
 }

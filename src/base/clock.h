@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Time. Inside the library there is one type, nanoseconds on CLOCK_BOOTTIME, which goes on during
- * suspend, and there are deadlines only; timeouts in milliseconds exist at the API's edge.
+ * Time. The library has one type, nanoseconds on CLOCK_BOOTTIME, which runs on during a suspend;
+ * and it uses deadlines only. Timeouts in milliseconds exist at the API's edge.
  */
 #ifndef HLI_BASE_CLOCK_H
 #define HLI_BASE_CLOCK_H
@@ -19,8 +19,15 @@ hli_ns hli_now(void);
 /* `from` + ms; HLI_NEVER when ms is negative ("without end") or the sum does not fit. */
 hli_ns hli_after_ms(hli_ns from, int64_t ms);
 
-/* What is left until `deadline`, rounded down; 0 when it is over. */
+/* The time until `deadline`, rounded down; 0 when the deadline is over. */
 int64_t hli_ms_left(hli_ns now, hli_ns deadline);
+
+/*
+ * The next sleep towards a deadline that is not HLI_NEVER: at most a second. Sleeps in the kernel
+ * (a futex, a condition variable, poll, libevent) use CLOCK_MONOTONIC, which stops during a
+ * suspend: so a deadline that passed during a suspend is noticed at most a second after it.
+ */
+hli_ns hli_nap(hli_ns deadline);
 
 static inline hli_ns hli_earlier(hli_ns a, hli_ns b)
 {

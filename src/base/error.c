@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What error.h promises for every version. */
+_Static_assert(sizeof(hl_error) == 768 && offsetof(hl_error, busy) == 384, "hl_error has its room");
+
 enum error_class { OUTCOME, FAULT };
 
 static const struct error_entry {
@@ -50,12 +53,11 @@ bool hl_err_is_outcome(int code)
     return entry && entry->code != HL_OK && entry->class == OUTCOME;
 }
 
-bool hl_err_is_retriable(int code)
+bool hl_err_is_transient(int code)
 {
     switch (code) {
     case HL_EBUSY:
     case HL_ETIMEDOUT:
-    case HL_EUNKNOWN:
     case HL_ENOMEM:
     case HL_ECONN:
     case HL_ESERVER:
@@ -65,32 +67,38 @@ bool hl_err_is_retriable(int code)
     }
 }
 
+bool hl_err_is_in_doubt(int code)
+{
+    return code == HL_EINDOUBT;
+}
+
+/* The error of this thread's last failed call that was given no hl_error. */
+static _Thread_local hl_error error_last;
+
+const hl_error *hl_err_last(void)
+{
+    return &error_last;
+}
+
 void hli_error_set(hl_error *err, int code, const char *format, ...)
 {
     va_list args;
 
     if (!err)
-        return;
+        err = &error_last;
+    *err = (hl_error)HL_ERROR_INIT;
     err->code = code;
     va_start(args, format);
     vsnprintf(err->text, sizeof(err->text), format, args);
     va_end(args);
 }
 
-void hli_error_wrap(hl_error *err, const char *format, ...)
+const char *hli_error_reason(char *text, size_t size, int problem)
 {
-    char whole[2 * sizeof(err->text)];
-    va_list args;
-
-    if (!err)
-        return;
-    va_start(args, format);
-    int length = vsnprintf(whole, sizeof(err->text), format, args);
-    va_end(args);
-    size_t used = length < 0 ? 0 : strlen(whole);
-    snprintf(whole + used, sizeof(whole) - used, ": %s", err->text);
-    whole[sizeof(err->text) - 1] = '\0';
-    memcpy(err->text, whole, sizeof(err->text));
+    snprintf(text, size, "%s", strerrordesc_np(problem));
+    if (islower((unsigned char)text[1]))
+        text[0] = (char)tolower((unsigned char)text[0]);
+    return text;
 }
 
 const char *hli_error_escape(char *text, size_t size, const void *bytes, size_t length)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * A heap of deadlines: the earliest first. The nodes live inside the objects that wait, so that
- * nothing here allocates or fails (a pairing heap; M. Fredman et al., "The pairing heap", 1986).
+ * A heap of deadlines: the earliest first. The nodes live inside the objects that wait, so no
+ * function here allocates or fails (a pairing heap; M. Fredman et al., "The pairing heap", 1986).
  */
 #ifndef HLI_BASE_HEAP_H
 #define HLI_BASE_HEAP_H

@@ -4,34 +4,23 @@
  * one anyway. */
 #include "base/histogram.h"
 
-static unsigned histogram_bucket(uint64_t us)
-{
-    unsigned bits = us == 0 ? 0 : 64 - (unsigned)__builtin_clzll(us);
-
-    return bits < 31 ? bits : 31;
-}
-
-static void histogram_raise(atomic_uint_fast64_t *max, uint64_t value)
-{
-    uint_fast64_t seen = atomic_load_explicit(max, memory_order_relaxed);
-
-    while (seen < value && !atomic_compare_exchange_weak_explicit(
-                               max, &seen, value, memory_order_relaxed, memory_order_relaxed))
-        ;
-}
-
 void hli_histogram_add(struct hli_histogram *histogram, hli_ns duration)
 {
     uint64_t us = duration > 0 ? (uint64_t)duration / 1000 : 0;
+    unsigned bits = us == 0 ? 0 : 64 - (unsigned)__builtin_clzll(us);
+    uint_fast64_t seen = atomic_load_explicit(&histogram->max_us, memory_order_relaxed);
 
     atomic_fetch_add_explicit(&histogram->count, 1, memory_order_relaxed);
     if (us > 0)
         atomic_fetch_add_explicit(&histogram->sum_us, us, memory_order_relaxed);
-    atomic_fetch_add_explicit(&histogram->bucket[histogram_bucket(us)], 1, memory_order_relaxed);
-    histogram_raise(&histogram->max_us, us);
+    atomic_fetch_add_explicit(&histogram->bucket[bits < 31 ? bits : 31], 1, memory_order_relaxed);
+    while (seen < us &&
+           !atomic_compare_exchange_weak_explicit(&histogram->max_us, &seen, us,
+                                                  memory_order_relaxed, memory_order_relaxed))
+        ;
 }
 
-void hli_histogram_read(struct hli_histogram *histogram, hl_histogram *ret)
+void hli_histogram_read(const struct hli_histogram *histogram, hl_histogram *ret)
 {
     ret->count = atomic_load_explicit(&histogram->count, memory_order_relaxed);
     ret->sum_us = atomic_load_explicit(&histogram->sum_us, memory_order_relaxed);

@@ -16,6 +16,6 @@ struct hli_histogram { /* atomic */
 };
 
 void hli_histogram_add(struct hli_histogram *histogram, hli_ns duration);
-void hli_histogram_read(struct hli_histogram *histogram, hl_histogram *ret);
+void hli_histogram_read(const struct hli_histogram *histogram, hl_histogram *ret);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /* The hash map: chains, grown at a load of one. The seed is random, since names may come from
- * strangers. */
+ * untrusted input. */
 #include "base/map.h"
 
 #include "base/check.h"

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* A hash map from bytes to the objects that embed its nodes. Only growing allocates, and a map that
- * cannot grow works on. */
+/* A hash map from bytes to the objects that embed its nodes. It allocates only to grow, and still
+ * works, slower, when it cannot grow. */
 #ifndef HLI_BASE_MAP_H
 #define HLI_BASE_MAP_H
 
@@ -23,10 +23,10 @@ struct hli_map {
 };
 
 void hli_map_init(struct hli_map *map);
-/* Empty by now: the nodes belong to others. */
+/* The map must be empty: it does not own its nodes. */
 void hli_map_deinit(struct hli_map *map);
 
-/* Borrowed; NULL when there is none. */
+/* Borrowed; NULL if the key is not in the map. */
 struct hli_map_node *hli_map_find(const struct hli_map *map, const void *key, size_t length);
 
 /* The key must not be in the map. Errors: HL_ENOMEM, for the first node only. */

@@ -8,17 +8,11 @@
 #include <stdio.h>
 #include <sys/random.h>
 
+/* The kernel gives up to 256 bytes at once or, before it is seeded, none with EINTR. */
 static void random_bytes(void *bytes, size_t length)
 {
-    char *at = bytes;
-
-    while (length > 0) {
-        ssize_t got = getrandom(at, length, 0);
-        if (got < 0)
-            continue; /* EINTR is its only error for a valid buffer */
-        at += got;
-        length -= (size_t)got;
-    }
+    while (getrandom(bytes, length, 0) < 0)
+        ;
 }
 
 uint64_t hli_random_u64(void)
@@ -29,24 +23,9 @@ uint64_t hli_random_u64(void)
     return value;
 }
 
-/* SplitMix64 (G. Steele, D. Lea, C. Flood, 2014), for jitter: a system call for each wait would
- * cost more than the rest of it. */
-static uint64_t random_next(void)
-{
-    static _Thread_local uint64_t state;
-
-    if (state == 0)
-        state = hli_random_u64();
-    state += UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t z = state;
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 int64_t hli_random_upto(int64_t limit)
 {
-    return limit <= 0 ? 0 : (int64_t)(random_next() % ((uint64_t)limit + 1));
+    return limit <= 0 ? 0 : (int64_t)(hli_random_u64() % ((uint64_t)limit + 1));
 }
 
 void hli_random_uuid(char text[HLI_UUID_LENGTH + 1])

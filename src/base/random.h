@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* Randomness: from the kernel (getrandom) for identities; derived from it for jitter. */
+/* Randomness from the kernel (getrandom): identities and jitter. */
 #ifndef HLI_BASE_RANDOM_H
 #define HLI_BASE_RANDOM_H
 
@@ -10,7 +10,7 @@ enum { HLI_UUID_LENGTH = 36 };
 
 uint64_t hli_random_u64(void);
 
-/* From 0 to limit, both included. For jitter, not for secrets. */
+/* From 0 to limit, both included. */
 int64_t hli_random_upto(int64_t limit);
 
 /* A random UUID (RFC 9562, version 4) in lower case, as Redisson writes it. */

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* A count of references. Each reference is named at the place where it is taken. */
+/* A count of references. A comment names each reference where it is taken. */
 #ifndef HLI_BASE_REF_H
 #define HLI_BASE_REF_H
 
@@ -18,15 +18,15 @@ static inline void hli_ref_init(struct hli_ref *ref)
     atomic_init(&ref->count, 1);
 }
 
-/* Relaxed: who takes a further reference has one already, so the object cannot go away meanwhile.
- */
+/* Relaxed: a caller that takes a further reference has one already, so the object is not freed
+ * meanwhile. */
 static inline void hli_ref_take(struct hli_ref *ref)
 {
     HLI_CHECK(atomic_fetch_add_explicit(&ref->count, 1, memory_order_relaxed) > 0);
 }
 
-/* True for the last one. Release orders this holder's writes before it, acquire makes all holders'
- * writes visible to the last. */
+/* True for the last reference. Release orders this holder's writes before the drop; acquire makes
+ * the writes of all holders visible to the last one. */
 static inline bool hli_ref_drop(struct hli_ref *ref)
 {
     unsigned before = atomic_fetch_sub_explicit(&ref->count, 1, memory_order_acq_rel);

@@ -1,21 +1,22 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Closing, in order: no new calls; every wait ends and every hold is lost or released; the releases
- * that are under way get one request timeout; then the watchdog, the link, the loop and the
- * callbacks stop. What names know is changed on the loop only.
+ * Closing, in order: no new call begins; every wait ends, and every hold is lost or released;
+ * releases in flight get one request timeout; then the watchdog, the link, the loop and the
+ * callbacks stop. The close changes names on the loop thread only.
  */
 #include "client/close.h"
 
+#include "base/error.h"
 #include "client/clients.h"
-#include "lease/acquire.h"
-#include "lease/call.h"
-#include "lease/contest.h"
-#include "lease/grant.h"
-#include "lease/hold.h"
-#include "lease/loss.h"
-#include "lease/release.h"
-#include "lease/watchdog.h"
+#include "lease/acquire/acquire.h"
+#include "lease/acquire/grant.h"
+#include "lease/calls/call.h"
+#include "lease/hold/hold.h"
+#include "lease/hold/loss.h"
+#include "lease/hold/release.h"
+#include "lease/hold/watchdog.h"
+#include "lease/state/contention.h"
 
 struct close_step {
     struct hli_task task;
@@ -23,24 +24,26 @@ struct close_step {
     hl_client *client;
 };
 
+/* True for a hold that the close releases: its owner was never told of it, or the client releases
+ * all on close. */
+static bool close_lets_go_of(const struct hli_tenure *tenure)
+{
+    return !tenure->hold.is_accepted ||
+           (tenure->name->client->settings.flags & HL_CLIENT_RELEASE_ON_CLOSE);
+}
+
 static void close_name(struct hli_name *name, void *arg)
 {
-    hl_client *client = name->client;
     struct hli_turn turn;
 
     (void)arg;
     hli_turn_begin(&turn, name);
     hli_acquire_cancel_all(&turn);
     struct hli_tenure *tenure = name->current;
-    if (tenure && tenure->state == HLI_TENURE_IDLE) {
-        hli_release_quietly(&turn, tenure);
-    } else if (tenure && tenure->state == HLI_TENURE_OWN &&
-               (client->settings.flags & HL_CLIENT_RELEASE_ON_CLOSE)) {
-        hli_hold_end(tenure, turn.now);
-        hli_release_quietly(&turn, tenure);
-    } else if (tenure && tenure->state == HLI_TENURE_OWN) {
+    if (tenure && tenure->state == HLI_TENURE_OWN && close_lets_go_of(tenure))
+        hli_releasing_begin(&turn, tenure);
+    else if (hli_tenure_has_key(tenure))
         hli_loss_declare(&turn, tenure, "closed");
-    }
     hli_turn_end(&turn);
 }
 
@@ -54,26 +57,26 @@ static void close_names(void *arg)
     hli_gate_open(&step->gate);
 }
 
-static void close_bury_name(struct hli_name *name, void *arg)
+static void close_end_name(struct hli_name *name, void *arg)
 {
     struct hli_turn turn;
 
     (void)arg;
     hli_turn_begin(&turn, name);
-    hli_release_bury_all(&turn);
+    hli_release_end_all(&turn);
     hli_turn_end(&turn);
-    if (name->contest)
-        hli_contest_stop_listening(name->contest);
+    if (name->contention)
+        hli_contention_stop_listening(name->contention);
 }
 
-/* Step 2: nothing more will be answered. */
+/* Step 2: no further answer will come. */
 static void close_link(void *arg)
 {
     struct close_step *step = arg;
 
     hli_link_stop(step->client->link);
     hli_grants_stop_listening(step->client);
-    hli_names_visit(step->client, close_bury_name, NULL);
+    hli_names_visit(step->client, close_end_name, NULL);
     hli_calls_fail(step->client, HL_ECANCELED, "the client is closed");
     hli_gate_open(&step->gate);
 }
@@ -91,12 +94,12 @@ static void close_await_releases(hl_client *client)
     hli_ns deadline = hli_after_ms(hli_now(), client->settings.request_timeout_ms);
 
     while (atomic_load(&client->dying) > 0)
-        if (hli_gate_wait(&client->dying_gate, deadline) == HLI_GATE_SHUT)
+        if (hli_gate_wait(&client->releasing_gate, deadline) == HLI_GATE_SHUT)
             return;
 }
 
-/* Calls that began before the close are about to end, for nothing that they wait for is left. What
- * they still post must find the loop and the callbacks at work. */
+/* Calls that began before the close are about to end, because all waits have ended. The loop and
+ * the callbacks must still run for the tasks that these calls post. */
 static void close_await_calls(hl_client *client)
 {
     while (atomic_load(&client->inside) > 0)
@@ -114,7 +117,7 @@ void hli_client_stop(hl_client *client)
     if (client->link) {
         close_run(client, close_link);
         close_await_calls(client);
-        hli_calls_fail(client, HL_ECANCELED, "the client is closed"); /* those they left behind */
+        hli_calls_fail(client, HL_ECANCELED, "the client is closed"); /* calls that they queued */
     }
     hli_loop_stop(client->loop);
     hli_callbacks_stop(&client->callbacks);
@@ -126,9 +129,9 @@ int hl_client_close(hl_client *client)
     if (!client)
         return 0;
     if (hli_client_check(client) == HL_EFORKED)
-        return HL_EFORKED;
+        return hli_fail(NULL, HL_EFORKED, "%s", hl_err_text(HL_EFORKED));
     if (hli_callbacks_are_running_here(&client->callbacks))
-        return HL_EDEADLK;
+        return hli_fail(NULL, HL_EDEADLK, "hl_client_close() inside a callback of the client");
     int cancelability = hli_cancelability_off();
     hli_client_stop(client);
     hli_clients_remove(

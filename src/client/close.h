@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* Closing a client, also one that was never opened whole. */
+/* Closing a client, also after a failed open. */
 #ifndef HLI_CLIENT_CLOSE_H
 #define HLI_CLIENT_CLOSE_H
 
-#include "lease/client.h"
+#include "lease/calls/client.h"
 
-/* Ends everything in order; the memory stays until the last reference is dropped. */
+/* Ends everything in order; the last reference frees the memory. */
 void hli_client_stop(hl_client *client);
 
 #endif

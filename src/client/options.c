@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/versioned.h"
-#include "lease/name.h"
+#include "lease/state/name.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ enum { OPTIONS_MAX_POLL_US = 1000 };
 
 static const int64_t options_max_ms = INT64_C(100000000000);
 
-/* 0 becomes the default; min is the least that makes sense. */
+/* 0 becomes the default; min is the smallest valid value. */
 static int options_time(const char *what, int64_t *value, int64_t standard, int64_t min,
                         hl_error *err)
 {
@@ -50,7 +50,7 @@ static int options_check_times(hl_client_options *options, hl_error *err)
 static int options_check(hl_client_options *options, hl_error *err)
 {
     const unsigned known = HL_CLIENT_LAZY | HL_CLIENT_DISPATCH | HL_CLIENT_RELEASE_ON_CLOSE |
-                           HL_CLIENT_RELEASE_ON_THREAD_EXIT | HL_CLIENT_TAGS;
+                           HL_CLIENT_RELEASE_ON_THREAD_EXIT | HL_CLIENT_HOLDER_INFO;
 
     if (options->flags & ~known)
         return hli_fail(err, HL_EINVAL, "flags hold what this version does not know");
@@ -67,7 +67,7 @@ static int options_check(hl_client_options *options, hl_error *err)
     return options_check_times(options, err);
 }
 
-/* Options beat the URL; secrets are copied, and what they replace is wiped. */
+/* Options take precedence over the URL. Secrets are copied, and the replaced ones are wiped. */
 static int options_take_login(const hl_client_options *options, struct hli_url *url)
 {
     const char *passed[] = {options->username, options->password};
@@ -77,81 +77,51 @@ static int options_take_login(const hl_client_options *options, struct hli_url *
         if (!passed[i])
             continue;
         hli_secret_free(*kept[i]);
-        *kept[i] = hli_secret_copy(passed[i]);
+        *kept[i] = strdup(passed[i]);
         if (!*kept[i])
             return HL_ENOMEM;
     }
     return 0;
 }
 
-static void options_take_settings(const hl_client_options *options, struct hli_settings *settings)
+static int options_copy_strings(const hl_client_options *options, hl_client_options *settings,
+                                struct hli_url *url)
 {
-    *settings = (struct hli_settings){
-        .flags = options->flags,
-        .request_timeout_ms = options->request_timeout_ms,
-        .outage_timeout_ms = options->outage_timeout_ms,
-        .watchdog_timeout_ms = options->watchdog_timeout_ms,
-        .poll_ms = options->poll_ms,
-        .on_event = options->on_event,
-        .on_log = options->on_log,
-        .log_level = options->log_level,
-        .arg = options->arg,
-    };
-}
-
-static void options_take_link(const hl_client_options *options, struct hli_link_settings *link)
-{
-    link->connect_timeout_ms = options->connect_timeout_ms;
-    link->request_timeout_ms = options->request_timeout_ms;
-    link->backoff_min_ms = options->backoff_min_ms;
-    link->backoff_max_ms = options->backoff_max_ms;
-    link->busy_poll_us = options->busy_poll_us;
-}
-
-static int options_copy_strings(const hl_client_options *options, struct hli_settings *settings,
-                                struct hli_link_settings *link)
-{
-    link->client_name = strdup(options->client_name ? options->client_name : "hirelock");
-    if (options->name_prefix)
-        settings->name_prefix = strdup(options->name_prefix);
-    if (!link->client_name || (options->name_prefix && !settings->name_prefix))
+    *settings = *options;
+    settings->username = settings->password = NULL;
+    settings->client_name = strdup(options->client_name ? options->client_name : "hirelock");
+    settings->name_prefix = options->name_prefix ? strdup(options->name_prefix) : NULL;
+    if (!settings->client_name || (options->name_prefix && !settings->name_prefix))
         return HL_ENOMEM;
-    return options_take_login(options, &link->url);
+    return options_take_login(options, url);
 }
 
-int hli_options_read(const char *url, const hl_client_options *passed,
-                     struct hli_settings *ret_settings, struct hli_link_settings *ret_link,
-                     hl_error *err)
+int hli_options_read(const char *text, const hl_client_options *passed,
+                     hl_client_options *ret_settings, struct hli_url *ret_url, hl_error *err)
 {
     hl_client_options options = HL_CLIENT_OPTIONS_INIT;
 
-    *ret_settings = (struct hli_settings){0};
-    *ret_link = (struct hli_link_settings){0};
-    if (passed && !hli_versioned_read(&options, sizeof(options), passed))
-        return hli_fail(
-            err, HL_EINVAL,
-            "the options' size is not set, or they hold what this version does not know");
-    int rc = options_check(&options, err);
+    int rc = hli_versioned_read(&options, sizeof(options), passed, "the options", err);
     if (rc == 0)
-        rc = hli_url_parse(url, &ret_link->url, err);
+        rc = options_check(&options, err);
+    if (rc == 0)
+        rc = hli_url_parse(text, ret_url, err);
     if (rc < 0)
         return rc;
-    options_take_settings(&options, ret_settings);
-    options_take_link(&options, ret_link);
-    if (options_copy_strings(&options, ret_settings, ret_link) < 0) {
-        hli_options_deinit(ret_settings, ret_link);
-        return hli_fail(err, HL_ENOMEM, "%s", hl_err_text(HL_ENOMEM));
-    }
-    if (ret_link->url.username && !ret_link->url.password) {
-        hli_options_deinit(ret_settings, ret_link);
-        return hli_fail(err, HL_EINVAL, "a user without a password");
-    }
-    return 0;
+    if (options_copy_strings(&options, ret_settings, ret_url) < 0)
+        rc = hli_no_memory(err);
+    else if (ret_url->username && !ret_url->password)
+        rc = hli_fail(err, HL_EINVAL,
+                      "a user without a password; a password alone is redis://:password@host");
+    if (rc < 0)
+        hli_options_deinit(ret_settings, ret_url);
+    return rc;
 }
 
-void hli_options_deinit(struct hli_settings *settings, struct hli_link_settings *link)
+void hli_options_deinit(hl_client_options *settings, struct hli_url *url)
 {
-    free(settings->name_prefix);
-    settings->name_prefix = NULL;
-    hli_link_settings_deinit(link);
+    free((char *)settings->name_prefix);
+    free((char *)settings->client_name);
+    settings->name_prefix = settings->client_name = NULL;
+    hli_url_deinit(url);
 }

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /* Statistics, copied counter by counter. */
-#include "lease/client.h"
+#include "lease/calls/client.h"
 
-#include <string.h>
+#include "base/error.h"
+#include "base/versioned.h"
 
 static uint64_t stats_read(const atomic_uint_fast64_t *counter)
 {
@@ -18,7 +19,7 @@ static void stats_read_counters(const struct hli_counters *counters, hl_stats *s
     stats->cancels = stats_read(&counters->cancels);
     stats->releases = stats_read(&counters->releases);
     stats->losses = stats_read(&counters->losses);
-    stats->unknowns = stats_read(&counters->unknowns);
+    stats->in_doubt = stats_read(&counters->in_doubt);
     stats->renewals = stats_read(&counters->renewals);
     stats->reconnects = stats_read(&counters->reconnects);
     stats->commands = stats_read(&counters->commands);
@@ -26,24 +27,59 @@ static void stats_read_counters(const struct hli_counters *counters, hl_stats *s
     stats->waiters_now = stats_read(&counters->waiters_now);
     stats->passes = stats_read(&counters->passes);
     stats->grants = stats_read(&counters->grants);
-    stats->lingers = stats_read(&counters->lingers);
+    stats->retained = stats_read(&counters->retained);
+}
+
+/* size is that of the caller's struct, or NULL. */
+static int stats_check(const hl_client *client, const size_t *size, const char *what)
+{
+    int rc = hli_client_check(client);
+
+    if (rc == HL_EINVAL || rc == HL_EFORKED)
+        return hli_fail(NULL, rc, "%s", client ? hl_err_text(rc) : "the client is NULL");
+    if (!size || *size < sizeof(*size))
+        return hli_fail(NULL, HL_EINVAL, "%s is NULL, or its size is not set", what);
+    return 0;
 }
 
 int hl_client_stats(hl_client *client, hl_stats *stats)
 {
-    hl_stats all = {.size = sizeof(all)};
-    int rc = hli_client_check(client);
+    int rc = stats_check(client, stats ? &stats->size : NULL, "stats");
+    hl_stats all;
 
-    if (rc == HL_EINVAL || rc == HL_EFORKED)
+    if (rc < 0)
         return rc;
-    if (!stats || stats->size < sizeof(stats->size))
-        return HL_EINVAL;
     stats_read_counters(&client->counters, &all);
-    hli_histogram_read(&client->counters.wait, &all.wait);
-    hli_histogram_read(&client->counters.hold, &all.hold);
-    hli_histogram_read(&client->counters.renewal_lag, &all.renewal_lag);
-    size_t size = stats->size < sizeof(all) ? stats->size : sizeof(all);
-    all.size = stats->size;
-    memcpy(stats, &all, size);
+    hli_versioned_write(stats, sizeof(all), &all);
+    return 0;
+}
+
+static const struct hli_histogram *stats_measure(const struct hli_counters *counters,
+                                                 hl_measure measure)
+{
+    switch (measure) {
+    case HL_MEASURE_WAIT:
+        return &counters->wait;
+    case HL_MEASURE_HOLD:
+        return &counters->hold;
+    case HL_MEASURE_RENEWAL:
+        return &counters->renewal_lag;
+    default:
+        return NULL;
+    }
+}
+
+int hl_client_histogram(hl_client *client, hl_measure measure, hl_histogram *histogram)
+{
+    int rc = stats_check(client, histogram ? &histogram->size : NULL, "histogram");
+    hl_histogram all;
+
+    if (rc < 0)
+        return rc;
+    const struct hli_histogram *measured = stats_measure(&client->counters, measure);
+    if (!measured)
+        return hli_fail(NULL, HL_EINVAL, "this version knows no such measure");
+    hli_histogram_read(measured, &all);
+    hli_versioned_write(histogram, sizeof(all), &all);
     return 0;
 }

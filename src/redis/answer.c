@@ -2,35 +2,76 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Error replies, sorted by their first word. Inside a script Redis 7 and later keep the word of the
- * inner error; Redis 6 says "ERR Error running script ...: @user_script: 12: -NOPERM ..."; and a
- * refusal by ACL says "ERR The user executing the script can't run this command" on 7.0. So after
- * the first word the text is searched for what it cannot tell itself.
+ * inner error; Redis 6 puts "ERR Error running script (call to f_...): @user_script:12:
+ * @user_script: 12: -" in front of it, and a part of that where the script passes the error on. Its
+ * own refusals by ACL begin with ERR, and their wording changes between versions: so an error
+ * without a word of its own is searched for a known part.
  */
 #include "redis/answer.h"
 
+#include <stddef.h>
 #include <string.h>
 
-static const struct answer_word {
-    const char *word;
+/* Texts that replace those of Redis which do not say what the user can do. */
+static const char answer_says_cluster[] =
+    "MOVED the server is a node of a cluster, which this version does not support";
+static const char answer_says_denied[] =
+    "NOPERM the user may not run a command of the script, or not with this key or channel: "
+    "docs/semantics.md lists what to grant, ACL LOG names it";
+static const char answer_says_login[] =
+    "NOAUTH the server wants a password: give it, and the user, in the URL or in the options";
+static const char answer_says_type[] = "WRONGTYPE the key holds a value of another kind";
+
+static const struct answer_kind {
+    const char *text; /* the first words, or a part */
     enum hli_verdict verdict;
     int code;
+    const char *says; /* replaces the server's text; NULL: keep that */
 } answer_words[] = {
-    {"NOSCRIPT", HLI_BOUNCED, HL_ESERVER},    {"NOPERM", HLI_FAILED, HL_EDENIED},
-    {"NOAUTH", HLI_FAILED, HL_EDENIED},       {"WRONGPASS", HLI_FAILED, HL_EDENIED},
-    {"DENIED", HLI_FAILED, HL_EDENIED},       {"NOPROTO", HLI_FAILED, HL_ESERVER},
-    {"WRONGTYPE", HLI_FAILED, HL_ESERVER},    {"CROSSSLOT", HLI_FAILED, HL_ESERVER},
-    {"HIRELOCK", HLI_FAILED, HL_EINVAL},      {"LOADING", HLI_REFUSED, HL_ESERVER},
-    {"BUSY", HLI_REFUSED, HL_ESERVER},        {"READONLY", HLI_REFUSED, HL_ESERVER},
-    {"OOM", HLI_REFUSED, HL_ESERVER},         {"NOREPLICAS", HLI_REFUSED, HL_ESERVER},
-    {"MISCONF", HLI_REFUSED, HL_ESERVER},     {"MASTERDOWN", HLI_REFUSED, HL_ESERVER},
-    {"CLUSTERDOWN", HLI_REFUSED, HL_ESERVER}, {"TRYAGAIN", HLI_REFUSED, HL_ESERVER},
+    {"NOSCRIPT", HLI_BOUNCED, HL_ESERVER, NULL},
+    {"NOPERM", HLI_FAILED, HL_EDENIED, NULL},
+    {"NOAUTH", HLI_FAILED, HL_EDENIED, answer_says_login},
+    {"WRONGPASS", HLI_FAILED, HL_EDENIED, NULL},
+    {"DENIED", HLI_FAILED, HL_EDENIED, NULL},
+    {"NOPROTO", HLI_FAILED, HL_ESERVER, NULL},
+    {"WRONGTYPE Operation against a key", HLI_FAILED, HL_ESERVER, answer_says_type},
+    {"WRONGTYPE", HLI_FAILED, HL_ESERVER, NULL},
+    {"CROSSSLOT", HLI_FAILED, HL_ESERVER, NULL},
+    {"MOVED", HLI_FAILED, HL_ESERVER, answer_says_cluster},
+    {"ASK", HLI_FAILED, HL_ESERVER, answer_says_cluster},
+    {"HIRELOCK", HLI_FAILED, HL_EINVAL, NULL},
+    {"LOADING", HLI_REFUSED, HL_ESERVER, NULL},
+    {"BUSY", HLI_REFUSED, HL_ESERVER, NULL},
+    {"READONLY", HLI_REFUSED, HL_ESERVER, NULL},
+    {"OOM", HLI_REFUSED, HL_ESERVER, NULL},
+    {"NOREPLICAS", HLI_REFUSED, HL_ESERVER, NULL},
+    {"MISCONF", HLI_REFUSED, HL_ESERVER, NULL},
+    {"MASTERDOWN", HLI_REFUSED, HL_ESERVER, NULL},
+    {"CLUSTERDOWN", HLI_REFUSED, HL_ESERVER, NULL},
+    {"TRYAGAIN", HLI_REFUSED, HL_ESERVER, NULL},
 };
 
-static bool answer_begins(const char *text, const char *word)
-{
-    size_t length = strlen(word);
+static const struct answer_kind answer_parts[] = {
+    {"can't run this command", HLI_FAILED, HL_EDENIED, answer_says_denied},
+    {"ACL failure in script", HLI_FAILED, HL_EDENIED, answer_says_denied},
+    {"can't access at least one of the keys", HLI_FAILED, HL_EDENIED, answer_says_denied},
+    {"NOPERM", HLI_FAILED, HL_EDENIED, NULL},
+    {"No permissions", HLI_FAILED, HL_EDENIED, NULL},
+    {"WRONGTYPE", HLI_FAILED, HL_ESERVER, NULL},
+    {"unknown command", HLI_FAILED, HL_ESERVER, NULL},
+    {"would overflow", HLI_FAILED, HL_ESERVER, NULL},
+    {"not an integer", HLI_FAILED, HL_ESERVER, NULL},
+};
 
-    return strncmp(text, word, length) == 0 && (text[length] == ' ' || text[length] == '\0');
+/* Any other error may come from the middle of a script: the effects of that run are not known, but
+ * a later copy does no harm. */
+static const struct answer_kind answer_unknown = {"", HLI_REFUSED, HL_ESERVER, NULL};
+
+static bool answer_begins(const char *text, const char *words)
+{
+    size_t length = strlen(words);
+
+    return strncmp(text, words, length) == 0 && (text[length] == ' ' || text[length] == '\0');
 }
 
 bool hli_answer_is(const struct hli_answer *answer, const char *word)
@@ -38,43 +79,44 @@ bool hli_answer_is(const struct hli_answer *answer, const char *word)
     return answer->text && answer_begins(answer->text, word);
 }
 
-static void answer_sort(struct hli_answer *answer)
+/* Skips the text that Redis 6 puts in front of an error inside a script. */
+static const char *answer_inner(const char *text)
 {
-    const size_t words = sizeof(answer_words) / sizeof(answer_words[0]);
+    static const char at[] = "user_script:";
+    const char *inner = text;
 
-    for (size_t i = 0; i < words; i++) {
-        if (!answer_begins(answer->text, answer_words[i].word))
-            continue;
-        answer->verdict = answer_words[i].verdict;
-        answer->code = answer_words[i].code;
-        return;
+    if (!answer_begins(text, "ERR Error running script") && text[0] != '@')
+        return text;
+    for (const char *next = text; (next = strstr(next, at)); inner = next) {
+        next += strlen(at);
+        next += strspn(next, " 0123456789:");
     }
-    /* Some other error may come from the middle of a script: what it did is not known, but no later
-     * copy is harmed by it. */
-    answer->verdict = HLI_REFUSED;
-    answer->code = HL_ESERVER;
-    if (strstr(answer->text, "can't run this command") ||
-        strstr(answer->text, "ACL failure in script") ||
-        strstr(answer->text, "can't access at least one of the keys") ||
-        strstr(answer->text, "NOPERM") || strstr(answer->text, "No permissions")) {
-        answer->verdict = HLI_FAILED;
-        answer->code = HL_EDENIED;
-    } else if (strstr(answer->text, "WRONGTYPE") || strstr(answer->text, "unknown command") ||
-               strstr(answer->text, "would overflow") || strstr(answer->text, "not an integer")) {
-        answer->verdict = HLI_FAILED;
-    }
+    return inner[0] == '-' ? inner + 1 : inner;
+}
+
+static const struct answer_kind *answer_kind_of(const char *text)
+{
+    for (size_t i = 0; i < sizeof(answer_words) / sizeof(answer_words[0]); i++)
+        if (answer_begins(text, answer_words[i].text))
+            return &answer_words[i];
+    for (size_t i = 0; i < sizeof(answer_parts) / sizeof(answer_parts[0]); i++)
+        if (strstr(text, answer_parts[i].text))
+            return &answer_parts[i];
+    return &answer_unknown;
 }
 
 struct hli_answer hli_answer_from(const struct hli_reply *reply)
 {
-    struct hli_answer answer = {.verdict = HLI_REPLIED, .reply = reply};
-
-    if (reply->kind == HLI_REPLY_ERROR) {
-        answer.reply = NULL;
-        answer.text = reply->text;
-        answer_sort(&answer);
-    }
-    return answer;
+    if (reply->is_beyond)
+        return (struct hli_answer){.verdict = HLI_FAILED,
+                                   .code = HL_EPROTO,
+                                   .text = "an answer that is larger than any honest one"};
+    if (reply->kind != HLI_REPLY_ERROR)
+        return (struct hli_answer){.verdict = HLI_REPLIED, .reply = reply};
+    const char *text = answer_inner(reply->text);
+    const struct answer_kind *kind = answer_kind_of(text);
+    return (struct hli_answer){
+        .verdict = kind->verdict, .code = kind->code, .text = kind->says ? kind->says : text};
 }
 
 void hli_answer_hide(struct hli_answer *answer, const char *secret)
@@ -92,7 +134,7 @@ void hli_answer_hide(struct hli_answer *answer, const char *secret)
         return;
     const char *shown = "ERR";
     for (size_t i = 0; i < words; i++)
-        if (answer_begins(answer->text, answer_words[i].word))
-            shown = answer_words[i].word;
+        if (answer_begins(answer->text, answer_words[i].text))
+            shown = answer_words[i].text;
     answer->text = shown;
 }

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* The connection: socket, outbox, requests in flight. */
+/* The connection: socket, outbox, requests in flight; each reply goes to its request, and each
+ * message to the connection's events. */
 #include "redis/conn.h"
 
 #include "base/check.h"
 #include "base/error.h"
-#include "redis/inbox.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -19,18 +19,20 @@ enum {
 };
 
 static void conn_flush(void *arg);
-static void conn_lose_patience(void *arg);
+static void conn_read_on(void *arg);
+static void conn_time_out(void *arg);
+static void conn_check_rest(void *arg);
 
 void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop,
                    const struct hli_conn_events *events, void *arg)
 {
     *conn = (struct hli_conn){.loop = loop, .events = events, .arg = arg};
     conn->flush = (struct hli_task){.run = conn_flush, .arg = conn};
-    conn->read_on = (struct hli_task){.run = hli_inbox_read_on, .arg = conn};
-    conn->patience = (struct hli_timer){.run = conn_lose_patience, .arg = conn};
-    conn->idle = (struct hli_timer){.run = hli_inbox_look_at_rest, .arg = conn};
+    conn->read_on = (struct hli_task){.run = conn_read_on, .arg = conn};
+    conn->timeout = (struct hli_timer){.run = conn_time_out, .arg = conn};
+    conn->idle = (struct hli_timer){.run = conn_check_rest, .arg = conn};
     atomic_init(&conn->fd, -1);
-    pthread_mutex_init(&conn->mutex, NULL);
+    hli_mutex_init(&conn->mutex);
     hli_outbox_init(&conn->outbox);
     hli_reader_init(&conn->reader, events->is_plain || events->is_plain_message);
     TAILQ_INIT(&conn->in_flight);
@@ -41,111 +43,252 @@ void hli_conn_deinit(struct hli_conn *conn)
     HLI_CHECK(!conn->is_open && TAILQ_EMPTY(&conn->in_flight));
     hli_outbox_deinit(&conn->outbox);
     hli_reader_deinit(&conn->reader);
-    pthread_mutex_destroy(&conn->mutex);
-}
-
-enum conn_when { CONN_AT_ONCE, CONN_IF_READY, CONN_WITH_NEXT };
-
-/* Is the request the first to be waited for? Then patience is to be set, for one timer watches the
- * oldest only. */
-static bool conn_watch(struct hli_conn *conn)
-{
-    bool fresh = !conn->is_watched;
-
-    conn->is_watched = true;
-    return fresh;
+    hli_mutex_deinit(&conn->mutex);
 }
 
 /*
- * When many requests are in flight, their senders are awake at about the same time: the first of
- * them leave their bytes to the one who fills the chunk, or to the loop if none does. One write for
- * many halves the CPU time of both sides; more than a chunk at once would let the server idle while
- * we work, and us while it does.
+ * When many requests are in flight, their senders are awake at about the same time. The first of
+ * them leave their bytes to the sender that fills the chunk, or to the loop if none does. One write
+ * for many requests halves the CPU time of both sides. With more than a chunk in one write, client
+ * and server would take turns and idle.
  */
-static bool conn_leaves_it(const struct hli_conn *conn, enum conn_when when)
+bool hli_conn_send(struct hli_conn *conn, struct hli_op *op, enum hli_conn_when when)
 {
-    return when == CONN_WITH_NEXT ||
-           (conn->in_flight_count >= CONN_CROWD && conn->outbox.waiting_count + 1 < CONN_CHUNK);
-}
+    hli_ns now = hli_now();
 
-static bool conn_send(struct hli_conn *conn, struct hli_op *op, enum conn_when when)
-{
-    op->sent_at = hli_now();
-    hli_ns patience = hli_after_ms(op->sent_at, conn->request_timeout_ms);
-    pthread_mutex_lock(&conn->mutex);
-    if (!conn->is_open || (when == CONN_IF_READY && !conn->is_ready)) {
-        pthread_mutex_unlock(&conn->mutex);
+    op->sent_at = now;
+    hli_mutex_lock(&conn->mutex);
+    if (!conn->is_open || (when == HLI_CONN_IF_READY && !conn->is_ready) || !hli_op_is_wanted(op)) {
+        hli_mutex_unlock(&conn->mutex);
         return false;
     }
-    bool leaves_it = conn_leaves_it(conn, when);
+    bool leaves_it = when == HLI_CONN_WITH_NEXT || (conn->in_flight_count >= CONN_CROWD &&
+                                                    conn->outbox.waiting_count + 1 < CONN_CHUNK);
     hli_reader_expect(&conn->reader, conn->in_flight_count);
     conn->in_flight_count++;
     TAILQ_INSERT_TAIL(&conn->in_flight, op, link);
     hli_outbox_put(&conn->outbox, op->bytes, op->length);
-    bool fresh = conn_watch(conn);
+    bool is_first = !conn->is_watched; /* one timer watches the oldest only */
+    conn->is_watched = true;
     if (!leaves_it)
-        hli_outbox_write(&conn->outbox, &conn->mutex); /* from here on op may be gone */
+        hli_outbox_write(&conn->outbox, &conn->mutex); /* op may be freed from here on */
     bool needs_loop = hli_outbox_needs_loop(&conn->outbox);
-    pthread_mutex_unlock(&conn->mutex);
+    hli_mutex_unlock(&conn->mutex);
 
     if (conn->commands)
         atomic_fetch_add_explicit(conn->commands, 1, memory_order_relaxed);
     if (needs_loop)
         hli_loop_post(conn->loop, &conn->flush);
-    if (fresh)
-        hli_timer_set(conn->loop, &conn->patience, patience);
+    if (is_first)
+        hli_timer_set(conn->loop, &conn->timeout, hli_after_ms(now, conn->request_timeout_ms));
     return true;
-}
-
-bool hli_conn_send(struct hli_conn *conn, struct hli_op *op)
-{
-    return conn_send(conn, op, CONN_AT_ONCE);
-}
-
-bool hli_conn_send_if_ready(struct hli_conn *conn, struct hli_op *op)
-{
-    return conn_send(conn, op, CONN_IF_READY);
-}
-
-bool hli_conn_send_with_next(struct hli_conn *conn, struct hli_op *op)
-{
-    return conn_send(conn, op, CONN_WITH_NEXT);
 }
 
 void hli_conn_set_ready(struct hli_conn *conn)
 {
-    pthread_mutex_lock(&conn->mutex);
+    hli_mutex_lock(&conn->mutex);
     conn->is_ready = true;
-    pthread_mutex_unlock(&conn->mutex);
+    hli_mutex_unlock(&conn->mutex);
 }
 
-/* What the server said before it hung up tells more than a failed write; reading it may close the
- * connection. */
-static void conn_break_while_writing(struct hli_conn *conn)
+static void conn_fail(struct hli_conn *conn, int code, const char *text)
 {
-    bool lacks_memory = conn->outbox.lacks_memory; /* nobody else changes it once it is broken */
     hl_error err;
 
-    hli_inbox_read(conn);
-    if (lacks_memory)
-        hli_fail(&err, HL_ENOMEM, "out of memory while writing");
-    else
-        hli_fail(&err, HL_ECONN, "the connection broke while writing");
+    hli_fail(&err, code, "%s", text);
     hli_conn_close(conn, &err);
 }
 
-/* The loop's part of writing: the rest of what callers began. */
+/* The request that this reply ends. NULL with *ret_more: its last reply is still to come. */
+static struct hli_op *conn_take_oldest(struct hli_conn *conn, bool is_error, bool *ret_more)
+{
+    hli_mutex_lock(&conn->mutex);
+    struct hli_op *op = TAILQ_FIRST(&conn->in_flight);
+    *ret_more = op && !is_error && conn->oldest_replies < op->more_replies;
+    if (*ret_more) {
+        conn->oldest_replies++;
+        op = NULL;
+    } else if (op) {
+        TAILQ_REMOVE(&conn->in_flight, op, link);
+        conn->in_flight_count--;
+        conn->oldest_replies = 0;
+    }
+    hli_mutex_unlock(&conn->mutex);
+    return op;
+}
+
+static struct hli_answer conn_answer(const struct hli_conn *conn, const struct hli_reply *reply)
+{
+    struct hli_answer answer = hli_answer_from(reply);
+
+    hli_answer_hide(&answer, conn->secret);
+    return answer;
+}
+
+/* A reply without a request. An error is a server's last word before it hangs up, such as "max
+ * number of clients reached"; after any other reply the peer is not Redis. */
+static void conn_refuse_surplus(struct hli_conn *conn, const struct hli_reply *reply)
+{
+    struct hli_answer answer = conn_answer(conn, reply);
+
+    if (answer.verdict == HLI_REPLIED)
+        conn_fail(conn, HL_EPROTO, "a reply that belongs to no request");
+    else
+        conn_fail(conn, answer.code, answer.text);
+}
+
+static void conn_dispatch(struct hli_conn *conn, const struct hli_reply *reply)
+{
+    bool has_more;
+
+    if (conn->events->message && hli_reply_is_message(reply)) {
+        conn->events->message(conn, reply);
+        return;
+    }
+    struct hli_op *op = conn_take_oldest(conn, reply->kind == HLI_REPLY_ERROR, &has_more);
+    if (op) {
+        struct hli_answer answer = conn_answer(conn, reply);
+        op->bounces = answer.verdict == HLI_BOUNCED ? op->bounces + 1 : 0;
+        conn->events->answered(conn, op, &answer);
+        op->done(op, &answer);
+    } else if (!has_more) {
+        conn_refuse_surplus(conn, reply);
+    }
+}
+
+/* Delivers all received replies. False when the connection is closed, which a completion may do. */
+static bool conn_tell_all(struct hli_conn *conn)
+{
+    struct hli_reply *reply = NULL;
+    int rc;
+
+    while ((rc = hli_reader_next(&conn->reader, &reply)) == 0 && reply) {
+        conn_dispatch(conn, reply);
+        hli_reply_free(reply);
+        if (!conn->readable)
+            return false;
+    }
+    if (rc == 0)
+        return true;
+    conn_fail(conn, rc,
+              rc == HL_ENOMEM ? "out of memory while reading" : "the peer does not speak Redis");
+    return false;
+}
+
+static void conn_close_failed(struct hli_conn *conn)
+{
+    char reason[96];
+
+    if (conn->reader.failure == 0)
+        conn_fail(conn, HL_ECONN, "the server closed the connection");
+    else
+        conn_fail(conn, HL_ECONN, hli_error_reason(reason, sizeof(reason), conn->reader.failure));
+}
+
+/* With the role: delivers first the replies that a leader left. True when something was received,
+ * and there may be more; false also when the connection is closed. */
+static bool conn_read_more(struct hli_conn *conn)
+{
+    if (!conn_tell_all(conn))
+        return false;
+    switch (hli_reader_receive(&conn->reader)) {
+    case HLI_RECEIVED:
+        return conn_tell_all(conn);
+    case HLI_RECEIVED_FAILURE:
+        conn_close_failed(conn);
+        break;
+    default:
+        break;
+    }
+    return false;
+}
+
+/* The loop has read everything: from now on the first thread takes the role. */
+static void conn_end_reading(struct hli_conn *conn)
+{
+    hli_mutex_lock(&conn->mutex);
+    if (conn->is_open) {
+        hli_reader_leave(&conn->reader, HLI_READER_NOBODY);
+        hli_reader_arm(&conn->reader);
+    }
+    hli_mutex_unlock(&conn->mutex);
+}
+
+/* The loop takes the role and reads. True when it read something, and there may be more. */
+static bool conn_read(struct hli_conn *conn)
+{
+    hli_mutex_lock(&conn->mutex);
+    bool is_open = conn->is_open;
+    if (is_open)
+        hli_reader_take(&conn->reader, &conn->mutex);
+    hli_mutex_unlock(&conn->mutex);
+    if (!is_open)
+        return false;
+    bool has_more = conn_read_more(conn);
+    conn_end_reading(conn);
+    return has_more;
+}
+
+static void conn_read_on(void *arg)
+{
+    conn_read(arg);
+}
+
+static void conn_on_readable(evutil_socket_t fd, short what, void *arg)
+{
+    struct hli_conn *conn = arg;
+
+    (void)fd, (void)what;
+    hli_mutex_lock(&conn->mutex);
+    bool reads = hli_reader_try_take(&conn->reader);
+    hli_mutex_unlock(&conn->mutex);
+    if (!reads)
+        return;
+    conn_read_more(conn);
+    conn_end_reading(conn);
+}
+
+/* Arms the reader if no caller has led since the last look. */
+static void conn_check_rest(void *arg)
+{
+    struct hli_conn *conn = arg;
+
+    hli_mutex_lock(&conn->mutex);
+    bool rests_on = conn->is_open && conn->reader.was_led;
+    conn->reader.was_led = false;
+    conn->is_resting = rests_on;
+    if (conn->is_open && !rests_on && conn->reader.role == HLI_READER_NOBODY)
+        hli_reader_arm(&conn->reader);
+    hli_mutex_unlock(&conn->mutex);
+    if (rests_on)
+        hli_timer_set(conn->loop, &conn->idle, hli_after_ms(hli_now(), HLI_CONN_REST_MS));
+}
+
+/* The server's last words before it hung up tell more than a failed write, so they are read first;
+ * that may close the connection. */
+static void conn_break_while_writing(struct hli_conn *conn)
+{
+    bool lacks_memory = conn->outbox.lacks_memory; /* no thread changes it once it is broken */
+
+    conn_read(conn);
+    if (lacks_memory)
+        conn_fail(conn, HL_ENOMEM, "out of memory while writing");
+    else
+        conn_fail(conn, HL_ECONN, "the connection broke while writing");
+}
+
+/* The loop's part of writing: the rest of writes that callers began. */
 static void conn_flush(void *arg)
 {
     struct hli_conn *conn = arg;
 
-    pthread_mutex_lock(&conn->mutex);
-    hli_outbox_unblock(&conn->outbox);
+    hli_mutex_lock(&conn->mutex);
+    conn->outbox.is_blocked = false;
     if (conn->is_open)
         hli_outbox_write(&conn->outbox, &conn->mutex);
     bool is_open = conn->is_open, is_broken = conn->outbox.is_broken;
     bool is_blocked = conn->outbox.is_blocked, needs_loop = hli_outbox_needs_loop(&conn->outbox);
-    pthread_mutex_unlock(&conn->mutex);
+    hli_mutex_unlock(&conn->mutex);
 
     if (is_open && is_broken)
         conn_break_while_writing(conn);
@@ -161,32 +304,43 @@ static void conn_on_writable(evutil_socket_t fd, short what, void *arg)
     conn_flush(arg);
 }
 
-/* When the oldest request in flight will have waited too long. */
+/*
+ * The time at which the oldest request in flight is overdue: the request timeout after it was sent,
+ * or after the socket last accepted bytes of a backlog, because a large value may need longer than
+ * that. If the server does not read, the socket accepts no more than the kernel's buffers. If no
+ * request in flight is sent yet, the loop was held up (the process was stopped), and is to send
+ * them now.
+ */
 static hli_ns conn_overdue_at(struct hli_conn *conn)
 {
-    pthread_mutex_lock(&conn->mutex);
+    hli_mutex_lock(&conn->mutex);
     struct hli_op *oldest = TAILQ_FIRST(&conn->in_flight);
-    hli_ns due = oldest ? hli_after_ms(oldest->sent_at, conn->request_timeout_ms) : HLI_NEVER;
+    const struct hli_outbox *outbox = &conn->outbox;
+    bool is_unsent = !outbox->has_rest && outbox->waiting_count >= conn->in_flight_count;
+    hli_ns since = !oldest     ? 0
+                   : is_unsent ? hli_now()
+                               : hli_later(oldest->sent_at, outbox->progressed_at);
+    hli_ns due = oldest ? hli_after_ms(since, conn->request_timeout_ms) : HLI_NEVER;
     conn->is_watched = oldest != NULL;
-    pthread_mutex_unlock(&conn->mutex);
+    hli_mutex_unlock(&conn->mutex);
     return due;
 }
 
-/* The oldest request has waited too long, or the timer was set for one that is answered by now. If
- * the process stood still, answers may lie in the socket: they are read before it is given up. */
-static void conn_lose_patience(void *arg)
+/* The oldest request is overdue, or the timer was set for a request that is answered by now. If the
+ * process was stopped, answers may be in the socket: they are read before the connection closes. */
+static void conn_time_out(void *arg)
 {
     struct hli_conn *conn = arg;
     hli_ns due = conn_overdue_at(conn);
     hl_error err;
 
-    while (due <= hli_now() && hli_inbox_read(conn))
+    while (due <= hli_now() && conn_read(conn))
         due = conn_overdue_at(conn);
     if (!conn->readable)
-        return; /* what was read closed it */
+        return; /* the read closed it */
     if (due > hli_now()) {
         if (due != HLI_NEVER)
-            hli_timer_set(conn->loop, &conn->patience, due);
+            hli_timer_set(conn->loop, &conn->timeout, due);
         return;
     }
     hli_fail(&err, HL_ECONN, "no reply within %lld ms", (long long)conn->request_timeout_ms);
@@ -206,7 +360,7 @@ static bool conn_open_events(struct hli_conn *conn, int fd)
 {
     struct event_base *base = hli_loop_base(conn->loop);
     int watched = hli_reader_watched(&conn->reader);
-    conn->readable = event_new(base, watched, EV_READ | EV_PERSIST, hli_inbox_on_readable, conn);
+    conn->readable = event_new(base, watched, EV_READ | EV_PERSIST, conn_on_readable, conn);
     conn->writable = event_new(base, fd, EV_WRITE, conn_on_writable, conn);
     return conn->readable && conn->writable && event_add(conn->readable, NULL) == 0;
 }
@@ -214,7 +368,7 @@ static bool conn_open_events(struct hli_conn *conn, int fd)
 int hli_conn_open(struct hli_conn *conn, int fd)
 {
     atomic_store(&conn->fd, fd);
-    pthread_mutex_lock(&conn->mutex);
+    hli_mutex_lock(&conn->mutex);
     bool is_open = hli_reader_open(&conn->reader, fd) == 0 && conn_open_events(conn, fd) &&
                    hli_outbox_open(&conn->outbox, fd) == 0;
     conn->is_open = is_open;
@@ -224,7 +378,7 @@ int hli_conn_open(struct hli_conn *conn, int fd)
         conn_free_events(conn);
         hli_reader_close(&conn->reader);
     }
-    pthread_mutex_unlock(&conn->mutex);
+    hli_mutex_unlock(&conn->mutex);
     errno = reason;
     return is_open ? 0 : HL_ENOMEM;
 }
@@ -235,29 +389,29 @@ void hli_conn_close(struct hli_conn *conn, const hl_error *err)
     struct hli_answer unknown = {.verdict = HLI_UNKNOWN, .code = err->code, .text = err->text};
     struct hli_op *op;
 
-    pthread_mutex_lock(&conn->mutex);
+    hli_mutex_lock(&conn->mutex);
     bool was_open = conn->is_open;
     conn->is_open = conn->is_ready = false;
     conn->is_watched = conn->is_resting = false;
     if (was_open)
-        hli_reader_take(&conn->reader, &conn->mutex); /* it may let go of the mutex */
+        hli_reader_take(&conn->reader, &conn->mutex); /* it may unlock the mutex */
     conn->in_flight_count = conn->oldest_replies = 0;
     while ((op = TAILQ_FIRST(&conn->in_flight))) {
         TAILQ_REMOVE(&conn->in_flight, op, link);
         TAILQ_INSERT_TAIL(&orphans, op, link);
     }
     atomic_store(&conn->fd, -1);
-    pthread_mutex_unlock(&conn->mutex);
+    hli_mutex_unlock(&conn->mutex);
     if (!was_open)
         return;
 
-    hli_timer_clear(conn->loop, &conn->patience);
+    hli_timer_clear(conn->loop, &conn->timeout);
     hli_timer_clear(conn->loop, &conn->idle);
     conn_free_events(conn);
-    pthread_mutex_lock(&conn->mutex);
+    hli_mutex_lock(&conn->mutex);
     hli_reader_close(&conn->reader);
     hli_outbox_close(&conn->outbox);
-    pthread_mutex_unlock(&conn->mutex);
+    hli_mutex_unlock(&conn->mutex);
     conn->events->closed(conn, err);
     while ((op = TAILQ_FIRST(&orphans))) {
         TAILQ_REMOVE(&orphans, op, link);

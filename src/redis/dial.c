@@ -1,13 +1,20 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* Dialling: resolve, then connect to one address after the other. The caller keeps the deadline. */
+/*
+ * Dialling: resolve, then connect to one address after the other. The caller watches the deadline.
+ *
+ * Each lookup has an evdns base of its own, and so reads /etc/resolv.conf anew. evdns reports the
+ * end of a cancelled lookup later, on the loop, and uses its base then: so a dial that is over
+ * lives on until this report.
+ */
 #include "redis/dial.h"
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/error.h"
-#include "redis/lookup.h"
 
 #include <errno.h>
+#include <event2/dns.h>
 #include <event2/event.h>
 #include <event2/util.h>
 #include <fcntl.h>
@@ -18,10 +25,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+enum {
+    DIAL_QUEUE_MS = 20,
+    DIAL_UNSENT_BYTES = 128 * 1024, /* more stays with us: accepted bytes are progress */
+};
+
 struct hli_dial { /* loop thread */
     struct hli_loop *loop;
-    struct hli_dial_said said;
-    struct hli_lookup *lookup; /* of a name */
+    struct hli_dial_args said;
+    struct evdns_base *dns;                   /* of a name */
+    struct evdns_getaddrinfo_request *lookup; /* NULL once it is answered */
+    bool is_over;
     struct evutil_addrinfo *addresses, *next;
     struct event *connected; /* the socket became writable, or the dial is to end (timer) */
     int fd;
@@ -37,114 +51,145 @@ static void dial_close(struct hli_dial *dial)
     dial->fd = -1;
 }
 
-static void dial_free(struct hli_dial *dial)
+static void dial_free(evutil_socket_t fd, short what, void *arg)
 {
-    hli_lookup_drop(dial->lookup);
+    struct hli_dial *dial = arg;
+
+    (void)fd, (void)what;
+    if (dial->dns)
+        evdns_base_free(dial->dns, 0);
+    free(dial);
+}
+
+/* Frees a dial with a lookup in a later iteration of the loop: an answered lookup may have a second
+ * request (IPv6 beside IPv4) whose end evdns reports in this iteration. */
+static void dial_retire(struct hli_dial *dial)
+{
+    const struct timeval at_once = {0, 0};
+
+    if (!dial->dns ||
+        event_base_once(hli_loop_base(dial->loop), -1, EV_TIMEOUT, dial_free, dial, &at_once) < 0)
+        dial_free(-1, 0, dial); /* without a lookup, or out of memory */
+}
+
+void hli_dial_cancel(struct hli_dial **ended)
+{
+    struct hli_dial *dial = *ended;
+
+    if (!dial)
+        return;
+    *ended = NULL;
+    dial->is_over = true;
     if (dial->addresses)
         evutil_freeaddrinfo(dial->addresses);
     if (dial->connected)
         event_free(dial->connected);
     dial_close(dial);
-    free(dial);
-}
-
-void hli_dial_cancel(struct hli_dial *dial)
-{
-    if (dial)
-        dial_free(dial);
+    if (dial->lookup)
+        evdns_getaddrinfo_cancel(dial->lookup); /* dial_on_resolved is still to come */
+    else
+        dial_retire(dial);
 }
 
 bool hli_dial_is_resolving(const struct hli_dial *dial)
 {
-    return dial && dial->lookup && !hli_lookup_is_over(dial->lookup);
+    return dial && dial->lookup;
 }
 
-/* "127.0.0.1:6379", "[::1]:6379", "/run/redis.sock" */
-static void dial_where(const struct hli_url *url, char *text, size_t size)
-{
-    if (url->kind == HLI_URL_UNIX)
-        snprintf(text, size, "%s", url->host);
-    else
-        snprintf(text, size, strchr(url->host, ':') ? "[%s]:%u" : "%s:%u", url->host, url->port);
-}
-
-/* Lower case, as the reason stands behind a colon: "connect 127.0.0.1:6379: connection refused". */
 static void dial_note(struct hli_dial *dial, const char *reason)
 {
-    char where[160];
+    hli_fail(&dial->err, HL_ECONN, "%s", reason);
+}
 
-    dial_where(dial->said.url, where, sizeof(where));
-    hli_fail(&dial->err, HL_ECONN, "connect %s: %s", where, reason);
-    char *first = strstr(dial->err.text, reason);
-    if (first && first[0] >= 'A' && first[0] <= 'Z' && first[1] >= 'a')
-        first[0] = (char)(first[0] - 'A' + 'a');
+static void dial_note_problem(struct hli_dial *dial, int problem)
+{
+    char reason[96];
+
+    dial_note(dial, hli_error_reason(reason, sizeof(reason), problem));
 }
 
 static void dial_finish(struct hli_dial *dial)
 {
-    const struct hli_dial_said said = dial->said;
+    const struct hli_dial_args said = dial->said;
     int fd = dial->fd;
     hl_error err = dial->err;
 
     dial->fd = -1;
-    dial_free(dial);
+    hli_dial_cancel(&dial);
     said.done(fd, fd < 0 ? &err : NULL, said.arg);
 }
+
+static void dial_next_address(struct hli_dial *dial);
+static void dial_on_connected(evutil_socket_t fd, short what, void *arg);
 
 /* Ends the dial from the loop, never inside hli_dial_start. */
 static void dial_finish_soon(struct hli_dial *dial)
 {
+    event_assign(dial->connected, hli_loop_base(dial->loop), -1, EV_TIMEOUT, dial_on_connected,
+                 dial);
     event_active(dial->connected, EV_TIMEOUT, 0);
 }
-
-static void dial_next_address(struct hli_dial *dial);
 
 static void dial_on_connected(evutil_socket_t fd, short what, void *arg)
 {
     struct hli_dial *dial = arg;
-    int problem = 0;
+    int problem = what & EV_WRITE ? 0 : ETIMEDOUT;
     socklen_t size = sizeof(problem);
 
     (void)fd;
-    if (!(what & EV_WRITE)) {
-        dial_finish(dial);
-        return;
-    }
-    if (getsockopt(dial->fd, SOL_SOCKET, SO_ERROR, &problem, &size) < 0)
+    if (what & EV_WRITE && getsockopt(dial->fd, SOL_SOCKET, SO_ERROR, &problem, &size) < 0)
         problem = errno;
-    if (problem == 0) {
+    if (problem == 0 || dial->fd < 0) {
         dial_finish(dial);
         return;
     }
-    dial_note(dial, strerrordesc_np(problem));
+    dial_note_problem(dial, problem);
     dial_close(dial);
     dial_next_address(dial);
 }
 
 static int dial_socket(int family)
 {
-    int one = 1;
+    int one = 1, unsent = DIAL_UNSENT_BYTES;
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    if (fd >= 0 && family != AF_UNIX)
+    if (fd >= 0 && family != AF_UNIX) {
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+        setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
+    }
     return fd;
+}
+
+/* The time for this address when more addresses are left; NULL for the last one. */
+static const struct timeval *dial_share(const struct hli_dial *dial, struct timeval *share)
+{
+    int64_t count = 1;
+
+    for (const struct evutil_addrinfo *next = dial->next; next; next = next->ai_next)
+        count++;
+    hli_ns time = hli_later(dial->said.deadline - hli_now(), 0) / count;
+    *share = (struct timeval){.tv_sec = time / 1000000000, .tv_usec = time % 1000000000 / 1000};
+    return count > 1 ? share : NULL;
 }
 
 /* True when the connection is made or under way. */
 static bool dial_connect(struct hli_dial *dial, const struct sockaddr *address, socklen_t length)
 {
+    struct timeval share;
+
     dial->fd = dial_socket(address->sa_family);
     atomic_store(dial->said.shown, dial->fd);
     if (dial->fd >= 0 && (connect(dial->fd, address, length) == 0 || errno == EINPROGRESS)) {
         event_assign(dial->connected, hli_loop_base(dial->loop), dial->fd, EV_WRITE,
                      dial_on_connected, dial);
-        if (event_add(dial->connected, NULL) == 0)
+        if (event_add(dial->connected, dial_share(dial, &share)) == 0)
             return true;
         errno = ENOMEM;
     }
-    dial_note(dial, strerrordesc_np(errno));
+    int problem = errno;
+    dial_note_problem(dial, problem);
     dial_close(dial);
+    errno = problem;
     return false;
 }
 
@@ -156,8 +201,6 @@ static void dial_next_address(struct hli_dial *dial)
         if (dial_connect(dial, address->ai_addr, (socklen_t)address->ai_addrlen))
             return;
     }
-    event_assign(dial->connected, hli_loop_base(dial->loop), -1, EV_TIMEOUT, dial_on_connected,
-                 dial);
     dial_finish_soon(dial);
 }
 
@@ -165,61 +208,127 @@ static void dial_on_resolved(int problem, struct evutil_addrinfo *addresses, voi
 {
     struct hli_dial *dial = arg;
 
+    dial->lookup = NULL;
+    if (dial->is_over) {
+        if (addresses)
+            evutil_freeaddrinfo(addresses);
+        dial_retire(dial);
+        return;
+    }
     dial->addresses = dial->next = addresses;
-    if (problem != 0)
+    if (problem == EVUTIL_EAI_NONAME)
+        dial_note(dial, "host not found (asked: the hosts file, the name servers of resolv.conf)");
+    else if (problem != 0)
         dial_note(dial, evutil_gai_strerror(problem));
     dial_next_address(dial);
 }
 
+static int dial_open_dns(struct hli_dial *dial)
+{
+    struct event_base *base = hli_loop_base(dial->loop);
+
+    dial->dns = evdns_base_new(base, EVDNS_BASE_INITIALIZE_NAMESERVERS);
+    if (!dial->dns) { /* no usable resolv.conf: only the hosts file is left */
+        dial->dns = evdns_base_new(base, 0);
+        if (!dial->dns)
+            return HL_ENOMEM;
+        evdns_base_load_hosts(dial->dns, "/etc/hosts");
+    }
+    /* Some name servers never answer for IPv6. evdns would wait 3 s for that on each of a link's
+     * two connections, which is more than the connect timeout. */
+    evdns_base_set_option(dial->dns, "getaddrinfo-allow-skew:", "0.5");
+    return 0;
+}
+
 static int dial_resolve(struct hli_dial *dial)
 {
+    const char *host = dial->said.url->host;
     struct evutil_addrinfo hints = {
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP};
     char port[8];
 
     snprintf(port, sizeof(port), "%u", dial->said.url->port);
     hints.ai_flags = EVUTIL_AI_NUMERICHOST | EVUTIL_AI_NUMERICSERV;
-    if (evutil_getaddrinfo(dial->said.url->host, port, &hints, &dial->addresses) == 0) {
+    if (evutil_getaddrinfo(host, port, &hints, &dial->addresses) == 0) {
         dial->next = dial->addresses;
         dial_next_address(dial);
         return 0;
     }
-    dial->lookup = hli_lookup_new(dial->loop, dial_on_resolved, dial);
-    if (!dial->lookup)
+    if (dial_open_dns(dial) < 0)
         return HL_ENOMEM;
-    hli_lookup_start(dial->lookup, dial->said.url->host, port);
+    hints.ai_flags = EVUTIL_AI_NUMERICSERV;
+    /* NULL: dial_on_resolved ran inside. */
+    dial->lookup = evdns_getaddrinfo(dial->dns, host, port, &hints, dial_on_resolved, dial);
     return 0;
 }
 
-static int dial_unix(struct hli_dial *dial)
+/* Dials the peer address of the first connection: a name may resolve to several servers, and both
+ * connections must reach the same one. */
+static void dial_beside(struct hli_dial *dial)
 {
+    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+    socklen_t size = sizeof(address);
+
+    if (getpeername(dial->said.beside, (struct sockaddr *)&address, &size) < 0)
+        dial_note_problem(dial, errno);
+    else if (dial_connect(dial, (const struct sockaddr *)&address, size))
+        return;
+    dial_finish_soon(dial);
+}
+
+static void dial_unix(evutil_socket_t fd, short what, void *arg);
+
+/* If the server's accept queue is full, connect() on a unix socket fails at once where TCP waits:
+ * so try again later. */
+static void dial_await_queue(struct hli_dial *dial)
+{
+    const struct timeval pause = {.tv_usec = (suseconds_t)DIAL_QUEUE_MS * 1000};
+
+    event_assign(dial->connected, hli_loop_base(dial->loop), -1, EV_TIMEOUT, dial_unix, dial);
+    if (event_add(dial->connected, &pause) < 0)
+        dial_finish_soon(dial);
+}
+
+static void dial_unix(evutil_socket_t fd, short what, void *arg)
+{
+    struct hli_dial *dial = arg;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
 
+    (void)fd, (void)what;
     if (strlen(dial->said.url->host) >= sizeof(address.sun_path)) {
         dial_note(dial, "the path is too long for a unix socket");
-    } else {
-        snprintf(address.sun_path, sizeof(address.sun_path), "%s", dial->said.url->host);
-        if (dial_connect(dial, (struct sockaddr *)&address, sizeof(address)))
-            return 0;
+        dial_finish_soon(dial);
+        return;
     }
-    dial_finish_soon(dial);
-    return 0;
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", dial->said.url->host);
+    if (dial_connect(dial, (struct sockaddr *)&address, sizeof(address)))
+        return;
+    if (errno == EAGAIN)
+        dial_await_queue(dial);
+    else
+        dial_finish_soon(dial);
 }
 
-int hli_dial_start(struct hli_loop *loop, const struct hli_dial_said *said,
+int hli_dial_start(struct hli_loop *loop, const struct hli_dial_args *said,
                    struct hli_dial **ret_dial)
 {
     struct hli_dial *dial = calloc(1, sizeof(*dial));
+    int rc = 0;
 
     if (!dial)
         return HL_ENOMEM;
     *dial = (struct hli_dial){.loop = loop, .said = *said, .fd = -1};
     dial->connected = event_new(hli_loop_base(loop), -1, EV_TIMEOUT, dial_on_connected, dial);
-    int rc = !dial->connected                  ? HL_ENOMEM
-             : said->url->kind == HLI_URL_UNIX ? dial_unix(dial)
-                                               : dial_resolve(dial);
+    if (!dial->connected)
+        rc = HL_ENOMEM;
+    else if (said->url->kind == HLI_URL_UNIX)
+        dial_unix(-1, 0, dial);
+    else if (said->beside >= 0)
+        dial_beside(dial);
+    else
+        rc = dial_resolve(dial);
     if (rc < 0)
-        dial_free(dial);
+        hli_dial_cancel(&dial);
     else
         *ret_dial = dial;
     return rc;

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Dialling: from a URL to a connected, non-blocking socket that is closed on exec. Names are
- * resolved by evdns, which does not block the loop as getaddrinfo would; of several addresses each
- * is tried in turn.
+ * Dialling: from a URL to a connected, non-blocking socket that is closed on exec. evdns resolves
+ * host names, since getaddrinfo would block the loop. If a name has several addresses, a dial tries
+ * each in turn, for its share of the time.
  */
 #ifndef HLI_REDIS_DIAL_H
 #define HLI_REDIS_DIAL_H
@@ -15,25 +15,27 @@
 
 struct hli_dial;
 
-/* fd is the caller's, or -1 and err says why. On the loop thread, once, never inside
- * hli_dial_start. */
+/* fd belongs to the callee, or is -1 and err has the reason. Runs once, on the loop thread, never
+ * inside hli_dial_start. */
 typedef void (*hli_dial_cb)(int fd, const hl_error *err, void *arg);
 
-/* Loop thread; url is borrowed until the call back or the cancel. The socket's number stands in
- * *shown, for a forked child, until the call back has it or it is closed. Errors: HL_ENOMEM. */
-struct hli_dial_said {
+/* Loop thread; url is borrowed until `done` or the cancel. *shown has the socket's number, for a
+ * forked child, until `done` has taken the socket or it is closed. Errors: HL_ENOMEM. */
+struct hli_dial_args {
     const struct hli_url *url;
+    int beside;      /* a connected socket whose peer address is dialled; -1: resolve the URL */
+    hli_ns deadline; /* divided between the addresses; the caller ends the dial when it is over */
     hli_dial_cb done;
     void *arg;
     atomic_int *shown;
 };
-int hli_dial_start(struct hli_loop *loop, const struct hli_dial_said *said,
+int hli_dial_start(struct hli_loop *loop, const struct hli_dial_args *said,
                    struct hli_dial **ret_dial);
 
-/* Is it still waiting for a name server? NULL is fine. */
+/* True while the dial waits for a name server. NULL is fine. */
 bool hli_dial_is_resolving(const struct hli_dial *dial);
 
-/* The call back will not come. NULL is fine. */
-void hli_dial_cancel(struct hli_dial *dial);
+/* Ends the dial, if there is one, and sets the pointer to NULL; `done` will not run. */
+void hli_dial_cancel(struct hli_dial **ended);
 
 #endif

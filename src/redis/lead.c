@@ -3,19 +3,17 @@
 /* Leading: poll, receive, tell. */
 #include "redis/lead.h"
 
-#include "redis/inbox.h"
-
 #include <poll.h>
 #include <time.h>
 
 enum {
-    LEAD_VAIN_POLLS = 3, /* in a row, then it pauses */
-    LEAD_MIN_PAUSE = 16, /* so many times, doubled as long as it is in vain */
+    LEAD_VAIN_POLLS = 3, /* polls in vain, in a row, before a pause */
+    LEAD_MIN_PAUSE = 16, /* polls skipped in a pause; doubled while polls are in vain */
     LEAD_MAX_PAUSE = 1024,
-    LEAD_GAP_NS = 20 * 1000, /* one look at the socket takes less, unless the core is given away */
+    LEAD_GAP_NS = 20 * 1000, /* a read takes less, unless another thread gets the core */
 };
 
-enum lead_next { LEAD_ON, LEAD_RUNG, LEAD_ENOUGH, LEAD_TO_LOOP };
+enum lead_next { LEAD_ON, LEAD_WOKEN, LEAD_ENOUGH, LEAD_TO_LOOP };
 
 bool hli_lead_polls(struct hli_lead_polling *polling)
 {
@@ -34,7 +32,7 @@ static unsigned lead_longer_pause(unsigned pause)
     return pause >= LEAD_MAX_PAUSE / 2 ? LEAD_MAX_PAUSE : pause * 2;
 }
 
-/* Slowly back, for beside others some polls are worth it by chance. */
+/* Shortens the pause slowly: on a shared core some polls succeed by chance. */
 void hli_lead_has_polled(struct hli_lead_polling *polling, bool was_worth_it)
 {
     polling->in_vain = was_worth_it ? 0 : polling->in_vain + 1;
@@ -45,13 +43,46 @@ void hli_lead_has_polled(struct hli_lead_polling *polling, bool was_worth_it)
     polling->left_out = polling->pause;
 }
 
+static bool lead_tell_message(struct hli_conn *conn, const struct hli_reply *reply)
+{
+    bool is_plain = hli_reply_is_message(reply) && conn->events->is_plain_message(conn, reply);
+
+    if (is_plain)
+        conn->events->message(conn, reply);
+    return is_plain;
+}
+
+/* Delivers a reply if it is plain, and sets *ret_is_idle if no request is in flight any more. Only
+ * the reader takes requests out, so the oldest one stays the oldest meanwhile. */
+static bool lead_tell_plain(struct hli_conn *conn, const struct hli_reply *reply, bool *ret_is_idle)
+{
+    if (conn->events->is_plain_message)
+        return lead_tell_message(conn, reply);
+    hli_mutex_lock(&conn->mutex);
+    struct hli_op *op = TAILQ_FIRST(&conn->in_flight);
+    bool is_plain =
+        op && op->more_replies == 0 && !reply->is_beyond && conn->events->is_plain(op, reply);
+    if (is_plain) {
+        TAILQ_REMOVE(&conn->in_flight, op, link);
+        *ret_is_idle = --conn->in_flight_count == 0;
+    }
+    hli_mutex_unlock(&conn->mutex);
+    if (is_plain) {
+        const struct hli_answer answer = {.verdict = HLI_REPLIED, .reply = reply};
+        op->bounces = 0;
+        op->done(op, &answer);
+    }
+    return is_plain;
+}
+
 static enum lead_next lead_tell(struct hli_conn *conn)
 {
     struct hli_reply *reply;
+    bool is_idle = false;
     int rc;
 
     while ((rc = hli_reader_next(&conn->reader, &reply)) == 0 && reply) {
-        if (!hli_inbox_tell_plain(conn, reply)) {
+        if (!lead_tell_plain(conn, reply, &is_idle)) {
             hli_reader_put_back(&conn->reader, reply);
             return LEAD_TO_LOOP;
         }
@@ -59,8 +90,8 @@ static enum lead_next lead_tell(struct hli_conn *conn)
     }
     if (rc < 0)
         return LEAD_TO_LOOP;
-    /* All is answered, and not what it waits for: no answer will be that. A message may. */
-    return hli_inbox_is_led_for_messages(conn) || !hli_inbox_is_idle(conn) ? LEAD_ON : LEAD_ENOUGH;
+    /* No request is in flight, and the gate is shut: no answer will open it. A message may. */
+    return is_idle ? LEAD_ENOUGH : LEAD_ON;
 }
 
 static enum lead_next lead_read(struct hli_conn *conn)
@@ -79,7 +110,7 @@ static void lead_relax(void)
 #endif
 }
 
-/* With others' requests in flight there is other work for this core. */
+/* While other threads have requests in flight there is other work for this core. */
 static bool lead_is_alone(const struct hli_reader *reader)
 {
     return !atomic_load_explicit(&reader->has_company, memory_order_relaxed);
@@ -95,15 +126,15 @@ static bool lead_is_over(enum lead_next next, const struct hli_gate *gate)
     return next != LEAD_ON || !hli_gate_is_shut(gate);
 }
 
-/* It was worth it if the answer came while it looked, and nobody else had this core meanwhile: one
- * who sleeps would have been woken before those who only compute. */
+/* A poll was worth it if the answer came during the poll, and no other thread had this core
+ * meanwhile: the scheduler would have woken a sleeper ahead of threads that only compute. */
 static enum lead_next lead_poll_busily(struct hli_conn *conn, const struct hli_gate *gate)
 {
     hli_ns now = hli_now(), end = now + conn->polling.ns, before = now;
     enum lead_next next = lead_read(conn);
 
     if (lead_is_over(next, gate))
-        return next; /* here it was without any polling */
+        return next; /* the first read was enough */
     while (now < end && now - before < LEAD_GAP_NS && lead_is_alone(&conn->reader) &&
            !lead_is_recalled(&conn->reader) && !lead_is_over(next, gate)) {
         lead_relax();
@@ -117,47 +148,60 @@ static enum lead_next lead_poll_busily(struct hli_conn *conn, const struct hli_g
     return next;
 }
 
-/* Until there is something to read, the bell rings, or the deadline comes. What is polled may be
- * closed meanwhile, if the loop takes over: nothing is read here. */
+/* Sleeps until the socket is readable, the wakefd is written, or the deadline comes. The loop may
+ * take the role and close the socket meanwhile, so this function does not read it. */
 static enum lead_next lead_sleep(struct hli_conn *conn, struct hli_gate *gate, hli_ns deadline)
 {
     struct pollfd polled[] = {{.fd = atomic_load(&conn->fd), .events = POLLIN},
-                              {.fd = atomic_load(&conn->reader.bell.fd), .events = POLLIN}};
-    hli_ns left = deadline == HLI_NEVER ? 0 : hli_later(deadline - hli_now(), 0);
+                              {.fd = atomic_load(&conn->reader.wakefd.fd), .events = POLLIN}};
+    hli_ns left = deadline == HLI_NEVER ? 0 : hli_nap(deadline);
     struct timespec timeout = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
 
-    if (!hli_gate_hang(gate, &conn->reader.bell))
+    if (!hli_gate_attach(gate, &conn->reader.wakefd))
         return LEAD_ENOUGH;
     int ready = ppoll(polled, 2, deadline == HLI_NEVER ? NULL : &timeout, NULL);
-    hli_gate_take_down(gate);
-    return ready == 0 ? LEAD_ENOUGH : polled[1].revents ? LEAD_RUNG : LEAD_ON;
+    hli_gate_detach(gate);
+    if (ready == 0 && hli_now() >= deadline)
+        return LEAD_ENOUGH;
+    return polled[1].revents ? LEAD_WOKEN : LEAD_ON;
 }
 
 static bool lead_resume(struct hli_conn *conn)
 {
-    pthread_mutex_lock(&conn->mutex);
+    hli_mutex_lock(&conn->mutex);
     bool leads = hli_reader_resume(&conn->reader);
-    pthread_mutex_unlock(&conn->mutex);
+    hli_mutex_unlock(&conn->mutex);
     return leads;
 }
 
-/* Unless the loop waits for it to leave. */
+/* Gives the role up to be LED again, unless the loop waits for it. */
 static enum lead_next lead_pause(struct hli_conn *conn)
 {
-    pthread_mutex_lock(&conn->mutex);
+    hli_mutex_lock(&conn->mutex);
     bool is_recalled = lead_is_recalled(&conn->reader);
     if (!is_recalled)
         hli_reader_pause(&conn->reader);
-    pthread_mutex_unlock(&conn->mutex);
+    hli_mutex_unlock(&conn->mutex);
     return is_recalled ? LEAD_ENOUGH : LEAD_ON;
 }
 
-/* A bell may be late, of one who led before. */
-static enum lead_next lead_wake(struct hli_conn *conn, enum lead_next woken)
+/* Gives the role to the loop, which reads on, or to no thread. Then the reader is armed at once if
+ * a request is in flight, or a message may come. Else a timer arms it a moment later, if no caller
+ * has led again by then. */
+static void lead_leave(struct hli_conn *conn, bool to_loop)
 {
-    if (woken == LEAD_RUNG)
-        hli_buzzer_hush(&conn->reader.bell);
-    return lead_read(conn);
+    hli_mutex_lock(&conn->mutex);
+    hli_reader_leave(&conn->reader, to_loop ? HLI_READER_LOOP : HLI_READER_NOBODY);
+    bool listens = conn->events->is_plain_message;
+    if (!to_loop && (conn->in_flight_count > 0 || listens))
+        hli_reader_arm(&conn->reader);
+    bool rests = conn->is_open && !conn->is_resting && !listens;
+    conn->is_resting = conn->is_resting || rests;
+    hli_mutex_unlock(&conn->mutex);
+    if (to_loop)
+        hli_loop_post(conn->loop, &conn->read_on);
+    if (rests)
+        hli_timer_set(conn->loop, &conn->idle, hli_after_ms(hli_now(), HLI_CONN_REST_MS));
 }
 
 void hli_conn_lead(struct hli_conn *conn, struct hli_gate *gate, hli_ns deadline)
@@ -169,12 +213,23 @@ void hli_conn_lead(struct hli_conn *conn, struct hli_gate *gate, hli_ns deadline
         enum lead_next woken = polls ? LEAD_ON : lead_sleep(conn, gate, deadline);
         if (!lead_resume(conn))
             return;
-        next = polls ? lead_poll_busily(conn, gate) : lead_wake(conn, woken);
+        if (woken == LEAD_WOKEN) /* by its gate, or late, for an earlier leader */
+            hli_wakefd_clear(&conn->reader.wakefd);
+        next = polls ? lead_poll_busily(conn, gate) : lead_read(conn);
         if (next == LEAD_ON && (woken == LEAD_ENOUGH || !hli_gate_is_shut(gate)))
             next = LEAD_ENOUGH;
         if (next == LEAD_ON)
             next = lead_pause(conn);
         polls = false;
     }
-    hli_inbox_leave(conn, next == LEAD_TO_LOOP);
+    lead_leave(conn, next == LEAD_TO_LOOP);
+}
+
+void hli_conn_listen(struct hli_conn *conn, struct hli_gate *gate, hli_ns deadline)
+{
+    hli_mutex_lock(&conn->mutex);
+    bool leads = conn->is_open && hli_reader_try_lead(&conn->reader);
+    hli_mutex_unlock(&conn->mutex);
+    if (leads)
+        hli_conn_lead(conn, gate, deadline);
 }

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * The link: everything between one client and one server. Two connections, one for commands and one
- * for pub/sub, that live and die together; greeted, watched by PINGs, and made anew with backoff
- * when they are lost.
+ * The link: everything between one client and one server. It has two connections, one for commands
+ * and one for pub/sub; when one is lost, both are closed. The link does their handshakes, watches
+ * them by PING, and reconnects with backoff.
  *
- * The link never sends a request twice: when it comes up again, the listener's objects decide anew
- * what to ask.
+ * The link never sends a request twice: when it comes up again, the listener's objects decide what
+ * to send.
  */
 #ifndef HLI_REDIS_LINK_H
 #define HLI_REDIS_LINK_H
@@ -15,57 +15,53 @@
 #include "redis/pubsub.h"
 #include "redis/url.h"
 
-struct hli_link_settings { /* immutable; strings are owned by the link from hli_link_new on */
-    struct hli_url url;
-    char *client_name;
-    int64_t connect_timeout_ms, request_timeout_ms;
-    int64_t backoff_min_ms, backoff_max_ms;
-    int64_t busy_poll_us; /* 0: off */
-};
-
-void hli_link_settings_deinit(struct hli_link_settings *settings);
+#include <hirelock/client.h>
 
 struct hli_link_listener { /* on the loop thread */
     void (*up)(void *arg);
-    void (*down)(const hl_error *err, void *arg);   /* it was up */
-    void (*failed)(const hl_error *err, void *arg); /* it did not come up */
+    void (*down)(const hl_error *err, void *arg);   /* the link was up */
+    void (*failed)(const hl_error *err, void *arg); /* an attempt to connect failed */
     void *arg;
 };
 
 struct hli_link;
 
-/* Consumes the settings' strings, also when it fails. Errors: HL_ENOMEM. */
-int hli_link_new(struct hli_loop *loop, struct hli_link_settings *settings,
-                 const struct hli_link_listener *listener, atomic_uint_fast64_t *commands,
-                 struct hli_link **ret_link);
+/* Borrows the settings, and takes over the URL on success. NULL when memory is out. */
+struct hli_link *hli_link_new(struct hli_loop *loop, const hl_client_options *settings,
+                              const struct hli_url *url, const struct hli_link_listener *listener,
+                              atomic_uint_fast64_t *commands);
 
-/* Any thread: begins to connect; and later ends it all, with everything in flight answered
- * HLI_UNKNOWN. Both on the loop. */
+/* Any thread: begins to connect, on the loop. */
 void hli_link_start(struct hli_link *link);
+/* Closes everything; the requests in flight end as HLI_UNKNOWN. */
 void hli_link_stop(struct hli_link *link); /* loop thread */
 void hli_link_free(struct hli_link *link); /* stopped; NULL is fine */
 
-/* Any thread. When the link is not up, done runs at once with HLI_UNSENT. */
+/* Any thread. done runs at once with HLI_UNSENT when the link is not up, and with HLI_BOUNCED when
+ * the request is not wanted any more. */
 void hli_link_send(struct hli_link *link, struct hli_op *op);
 
-/* This thread will block for what it sends from now on, and comes to lead: until it does, others
- * leave the answers to it. */
-void hli_link_promise(struct hli_link *link);
-/* Redeems the promise: reads the answers in place of the loop if the request is the only one in
- * flight, until the gate is opened or poked or the deadline comes. Else, or when it is not to read
- * any longer, it returns while the gate is shut. */
+/* This thread promises to block for the requests that it sends from now on, and then to lead: if it
+ * is given the role, no other thread reads the answers until then. */
+void hli_link_lead_begin(struct hli_link *link);
+/* Redeems the promise. A thread that was given the role reads in place of the loop until the gate
+ * is opened or nudged, or the deadline comes. It returns with the gate shut if it was not given the
+ * role, or gave the role back earlier. */
 void hli_link_lead(struct hli_link *link, struct hli_gate *gate, hli_ns deadline);
 
-/* The messages of this channel, once it is wanted, may be told in any thread: in one that blocks
- * until such a message and reads in place of the loop, as above. Before the link is started. */
+/* Messages of this channel may be delivered on any thread, by a caller that listens. Before the
+ * link is started. */
 void hli_link_set_mailbox(struct hli_link *link, struct hli_channel *mailbox);
+/* Reads mailbox messages in place of the loop, if no other thread does; returns as the lead above.
+ */
 void hli_link_listen(struct hli_link *link, struct hli_gate *gate, hli_ns deadline);
 
-/* Any thread: why it is not up. Returns the code; 0 when it is up, or was not tried yet. */
+/* Any thread: the reason why the link is not up. Returns the code; 0 when the link is up, or has
+ * not been tried yet. */
 int hli_link_problem(struct hli_link *link, hl_error *ret_err);
 
-/* The server turned out to be one not to talk to (READONLY): drops the link. Loop thread. */
-void hli_link_distrust(struct hli_link *link, const char *reason);
+/* Drops the link, because this server must not be used. Loop thread. */
+void hli_link_drop(struct hli_link *link, const char *reason);
 
 struct hli_pubsub *hli_link_pubsub(struct hli_link *link); /* loop thread */
 

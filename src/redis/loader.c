@@ -6,6 +6,10 @@
 #include "base/check.h"
 #include "base/error.h"
 
+/* Bounces in a row, more than an occasional SCRIPT FLUSH causes. Behind a proxy, for example,
+ * SCRIPT LOAD and EVALSHA may reach different servers. */
+enum { LOADER_BOUNCES = 8 };
+
 static void loader_done(struct hli_op *op, const struct hli_answer *answer)
 {
     struct hli_loader_script *script = HLI_OF(op, struct hli_loader_script, op);
@@ -45,8 +49,8 @@ static bool loader_send(struct hli_loader *loader, int id)
 
     if (!script->op.bytes && hli_op_command(&script->op, words, 3) < 0)
         return false;
-    /* In one piece with the request that is decided anew, or a SCRIPT FLUSH could come between. */
-    script->in_flight = hli_conn_send_with_next(loader->conn, &script->op);
+    /* In one write with the sender's next request, or a SCRIPT FLUSH could come between them. */
+    script->in_flight = hli_conn_send(loader->conn, &script->op, HLI_CONN_WITH_NEXT);
     return true;
 }
 
@@ -63,5 +67,7 @@ void hli_loader_answered(struct hli_loader *loader, const struct hli_op *op,
     } else if (!script->in_flight && !loader_send(loader, op->script)) {
         *answer =
             (struct hli_answer){.verdict = HLI_REFUSED, .code = HL_ENOMEM, .text = "out of memory"};
+    } else if (op->bounces >= LOADER_BOUNCES) {
+        answer->verdict = HLI_REFUSED; /* so that the sender pauses */
     }
 }

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * The loader: sends SCRIPT LOAD when the server answers NOSCRIPT (it was restarted, or someone said
- * SCRIPT FLUSH). The bounced request is not repeated here: who asked decides anew, and what it
- * sends then is behind the SCRIPT LOAD on the same connection.
+ * The loader: sends SCRIPT LOAD when the server answers NOSCRIPT (after a restart or SCRIPT FLUSH).
+ * The loader does not repeat the bounced request: its sender decides anew, and its next request
+ * follows the SCRIPT LOAD on the same connection.
  */
 #ifndef HLI_REDIS_LOADER_H
 #define HLI_REDIS_LOADER_H
@@ -13,8 +13,7 @@
 struct hli_loader_script {
     struct hli_op op;
     bool in_flight;
-    hl_error refused; /* what SCRIPT LOAD answered, if that was an error; told to the next that
-                         bounces */
+    hl_error refused; /* the error answer to SCRIPT LOAD, if any; the next bounce reports it */
     enum hli_verdict verdict;
 };
 
@@ -26,11 +25,11 @@ struct hli_loader { /* loop thread */
 void hli_loader_init(struct hli_loader *loader, struct hli_conn *conn);
 void hli_loader_deinit(struct hli_loader *loader);
 
-/* The connection is new. */
+/* To be called for each new connection. */
 void hli_loader_reset(struct hli_loader *loader);
 
-/* Looks at every answer of the connection. A NOSCRIPT whose SCRIPT LOAD was refused becomes that
- * refusal, for else it would bounce for ever. */
+/* Called with every answer of the connection. If the SCRIPT LOAD was refused, a NOSCRIPT becomes
+ * that refusal; after too many in a row it becomes HLI_REFUSED, or it would bounce for ever. */
 void hli_loader_answered(struct hli_loader *loader, const struct hli_op *op,
                          struct hli_answer *answer);
 

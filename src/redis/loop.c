@@ -4,34 +4,31 @@
  * timer. */
 #include "redis/loop.h"
 
-#include "base/bell.h"
 #include "base/check.h"
 #include "base/thread.h"
+#include "base/wakefd.h"
 
 #include <hirelock/error.h>
 
 #include <errno.h>
 #include <event2/event.h>
 #include <stdatomic.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 enum { LOOP_BASE_FILES = 3 }; /* an epoll instance, and both ends of the signal pipe */
 
 struct hli_loop {
-    pthread_t thread; /* immutable after start */
-    struct hli_bell *bell;
-    void (*on_bell)(void *arg);
+    hli_thread thread;         /* immutable after start */
+    struct hli_wakefd *wakefd; /* listed */
+    void (*on_fired)(void *arg);
     void *arg;
 
-    pthread_mutex_t mutex; /* guards tasks, timers, stopping, sleeps_until */
+    hli_mutex mutex; /* guards tasks, timers, stopping, sleeps_until */
     STAILQ_HEAD(, hli_task) tasks;
     struct hli_heap timers;
     bool stopping, stopped;
     hli_ns sleeps_until; /* when the timer event is due */
 
-    atomic_int wake_fd;
-    atomic_bool woken; /* a write to wake_fd is on its way to the loop; more would change nothing */
+    atomic_bool woken; /* a wake is on its way to the loop; more would change nothing */
 
     struct event_base *base; /* loop thread */
     struct event *wake_event, *timer_event;
@@ -52,18 +49,18 @@ struct event_base *hli_loop_base(struct hli_loop *loop)
 static void loop_wake(struct hli_loop *loop)
 {
     if (!atomic_exchange(&loop->woken, true))
-        eventfd_write(atomic_load(&loop->wake_fd), 1);
+        hli_wakefd_wake(loop->wakefd);
 }
 
-/* Makes the timer event due at the earliest timer. */
+/* Makes the timer event due at the earliest timer, or before. */
 static void loop_schedule(struct hli_loop *loop)
 {
-    pthread_mutex_lock(&loop->mutex);
+    hli_mutex_lock(&loop->mutex);
     struct hli_heap_node *first = hli_heap_first(&loop->timers);
     hli_ns at = first ? first->at : HLI_NEVER;
     bool changed = at != loop->sleeps_until;
     loop->sleeps_until = at;
-    pthread_mutex_unlock(&loop->mutex);
+    hli_mutex_unlock(&loop->mutex);
 
     if (!changed)
         return;
@@ -71,31 +68,31 @@ static void loop_schedule(struct hli_loop *loop)
         event_del(loop->timer_event);
         return;
     }
-    hli_ns left = hli_later(at - hli_now(), 0);
+    hli_ns left = hli_nap(at);
     struct timeval tv = {.tv_sec = left / 1000000000, .tv_usec = left % 1000000000 / 1000};
     event_add(loop->timer_event, &tv);
 }
 
 static struct hli_task *loop_next_task(struct hli_loop *loop)
 {
-    pthread_mutex_lock(&loop->mutex);
+    hli_mutex_lock(&loop->mutex);
     struct hli_task *task = STAILQ_FIRST(&loop->tasks);
     if (task) {
         STAILQ_REMOVE_HEAD(&loop->tasks, link);
         task->queued = false;
     }
-    pthread_mutex_unlock(&loop->mutex);
+    hli_mutex_unlock(&loop->mutex);
     return task;
 }
 
 static struct hli_timer *loop_next_timer(struct hli_loop *loop, hli_ns now)
 {
-    pthread_mutex_lock(&loop->mutex);
+    hli_mutex_lock(&loop->mutex);
     struct hli_heap_node *first = hli_heap_first(&loop->timers);
     bool due = first && first->at <= now;
     if (due)
         hli_heap_remove(&loop->timers, first);
-    pthread_mutex_unlock(&loop->mutex);
+    hli_mutex_unlock(&loop->mutex);
     return due ? HLI_OF(first, struct hli_timer, node) : NULL;
 }
 
@@ -109,23 +106,22 @@ static void loop_run_tasks(struct hli_loop *loop)
 
 static bool loop_is_stopping(struct hli_loop *loop)
 {
-    pthread_mutex_lock(&loop->mutex);
+    hli_mutex_lock(&loop->mutex);
     bool stopping = loop->stopping;
-    pthread_mutex_unlock(&loop->mutex);
+    hli_mutex_unlock(&loop->mutex);
     return stopping;
 }
 
 static void loop_on_wake(evutil_socket_t fd, short what, void *arg)
 {
     struct hli_loop *loop = arg;
-    eventfd_t count;
 
-    (void)what;
-    eventfd_read(fd, &count);
-    /* Before the queue is looked at: a later post writes again. */
+    (void)fd, (void)what;
+    hli_wakefd_clear(loop->wakefd);
+    /* Cleared before the queue is read, so that a later post wakes the loop again. */
     atomic_store(&loop->woken, false);
-    if (hli_bell_was_rung(loop->bell))
-        loop->on_bell(loop->arg);
+    if (hli_wakefd_was_fired(loop->wakefd))
+        loop->on_fired(loop->arg);
     loop_run_tasks(loop);
     if (loop_is_stopping(loop))
         event_base_loopbreak(loop->base);
@@ -140,9 +136,9 @@ static void loop_on_timer(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     while ((timer = loop_next_timer(loop, hli_now())))
         timer->run(timer->arg);
-    pthread_mutex_lock(&loop->mutex);
-    loop->sleeps_until = HLI_NEVER; /* the event has fired: what is left must be scheduled anew */
-    pthread_mutex_unlock(&loop->mutex);
+    hli_mutex_lock(&loop->mutex);
+    loop->sleeps_until = HLI_NEVER; /* the event has fired: later timers need it anew */
+    hli_mutex_unlock(&loop->mutex);
     loop_schedule(loop);
 }
 
@@ -155,8 +151,8 @@ static void *loop_run(void *arg)
     return NULL;
 }
 
-/* What libevent put off for its own sake, such as the ends of lookups that were given up: told in
- * one turn, and freed in the next. */
+/* Runs what libevent has deferred, such as the ends of dropped lookups: one iteration reports them,
+ * and the next frees them. */
 static void loop_drain(struct hli_loop *loop)
 {
     enum { TURNS = 3 };
@@ -165,11 +161,9 @@ static void loop_drain(struct hli_loop *loop)
         event_base_loop(loop->base, EVLOOP_NONBLOCK);
 }
 
-/* What the system gave. */
+/* Frees the events and descriptors. */
 static void loop_give_back(struct hli_loop *loop)
 {
-    int fd = atomic_exchange(&loop->wake_fd, -1);
-
     if (loop->wake_event)
         event_free(loop->wake_event);
     if (loop->timer_event)
@@ -180,10 +174,8 @@ static void loop_give_back(struct hli_loop *loop)
     }
     loop->wake_event = loop->timer_event = NULL;
     loop->base = NULL;
-    hli_bell_take_down(loop->bell);
-    loop->bell = NULL;
-    if (fd >= 0)
-        close(fd);
+    hli_wakefd_close_listed(loop->wakefd);
+    loop->wakefd = NULL;
 }
 
 void hli_loop_free(struct hli_loop *loop)
@@ -191,54 +183,55 @@ void hli_loop_free(struct hli_loop *loop)
     if (!loop)
         return;
     loop_give_back(loop);
-    pthread_mutex_destroy(&loop->mutex);
+    hli_mutex_deinit(&loop->mutex);
     free(loop);
 }
 
-/* event_base_new() ends the program when it finds no descriptors for its signal pipe: so they are
- * tried first. (Another thread can still take them in between.) */
+/* event_base_new() ends the program when there are no descriptors for its signal pipe, so this
+ * function opens some first. (Another thread can still take them in between.) */
 static bool loop_has_files_for_base(void)
 {
-    int fd[LOOP_BASE_FILES], made = 0;
+    struct hli_wakefd tried[LOOP_BASE_FILES];
+    bool has = true;
 
-    while (made < LOOP_BASE_FILES && (fd[made] = eventfd(0, EFD_CLOEXEC)) >= 0)
-        made++;
+    for (int i = 0; i < LOOP_BASE_FILES; i++) {
+        hli_wakefd_init(&tried[i]);
+        has = has && hli_wakefd_open(&tried[i]) == 0;
+    }
     int reason = errno;
-    for (int i = 0; i < made; i++)
-        close(fd[i]);
+    for (int i = 0; i < LOOP_BASE_FILES; i++)
+        hli_wakefd_close(&tried[i]);
     errno = reason;
-    return made == LOOP_BASE_FILES;
+    return has;
 }
 
 static int loop_prepare(struct hli_loop *loop)
 {
-    atomic_init(&loop->wake_fd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (loop->wake_fd < 0 || !loop_has_files_for_base())
+    loop->wakefd = hli_wakefd_open_listed();
+    if (!loop->wakefd || !loop_has_files_for_base())
         return HL_ENOMEM;
-    loop->bell = hli_bell_hang(loop->wake_fd);
     loop->base = event_base_new();
-    if (!loop->bell || !loop->base)
+    if (!loop->base)
         return HL_ENOMEM;
     loop->wake_event =
-        event_new(loop->base, loop->wake_fd, EV_READ | EV_PERSIST, loop_on_wake, loop);
+        event_new(loop->base, loop->wakefd->fd, EV_READ | EV_PERSIST, loop_on_wake, loop);
     loop->timer_event = evtimer_new(loop->base, loop_on_timer, loop);
     if (!loop->wake_event || !loop->timer_event || event_add(loop->wake_event, NULL) < 0 ||
         event_add(loop->timer_event, &(struct timeval){.tv_sec = 3600}) < 0)
-        return HL_ENOMEM; /* the timer event has its memory from now on: adding it again cannot fail
-                           */
+        return HL_ENOMEM; /* the event now has its memory: adding it again cannot fail */
     return hli_thread_start(&loop->thread, "hirelock-loop", loop_run, loop);
 }
 
-int hli_loop_start(struct hli_loop **ret_loop, void (*on_bell)(void *arg), void *arg)
+int hli_loop_start(struct hli_loop **ret_loop, void (*on_fired)(void *arg), void *arg)
 {
     struct hli_loop *loop = calloc(1, sizeof(*loop));
 
     if (!loop)
         return HL_ENOMEM;
-    pthread_mutex_init(&loop->mutex, NULL);
+    hli_mutex_init(&loop->mutex);
     STAILQ_INIT(&loop->tasks);
     loop->sleeps_until = HLI_NEVER;
-    loop->on_bell = on_bell;
+    loop->on_fired = on_fired;
     loop->arg = arg;
     int rc = loop_prepare(loop);
     if (rc < 0) {
@@ -251,27 +244,22 @@ int hli_loop_start(struct hli_loop **ret_loop, void (*on_bell)(void *arg), void 
     return rc;
 }
 
-static struct hli_timer *loop_next_orphan(struct hli_loop *loop)
-{
-    return loop_next_timer(loop, HLI_NEVER);
-}
-
 void hli_loop_stop(struct hli_loop *loop)
 {
     struct hli_timer *timer;
 
     if (!loop)
         return;
-    pthread_mutex_lock(&loop->mutex);
+    hli_mutex_lock(&loop->mutex);
     loop->stopping = true;
-    pthread_mutex_unlock(&loop->mutex);
+    hli_mutex_unlock(&loop->mutex);
     loop_wake(loop);
-    pthread_join(loop->thread, NULL);
-    pthread_mutex_lock(&loop->mutex);
+    hli_thread_join(loop->thread);
+    hli_mutex_lock(&loop->mutex);
     loop->stopped = true;
-    pthread_mutex_unlock(&loop->mutex);
+    hli_mutex_unlock(&loop->mutex);
     loop_run_tasks(loop); /* posted between its last look and the end */
-    while ((timer = loop_next_orphan(loop)))
+    while ((timer = loop_next_timer(loop, HLI_NEVER)))
         if (timer->orphaned)
             timer->orphaned(timer->arg);
 }
@@ -284,33 +272,36 @@ void hli_loop_close(struct hli_loop *loop)
 
 bool hli_loop_post(struct hli_loop *loop, struct hli_task *task)
 {
-    pthread_mutex_lock(&loop->mutex);
+    hli_mutex_lock(&loop->mutex);
     bool is_in_time = !loop->stopped, fresh = is_in_time && !task->queued;
     if (fresh) {
         task->queued = true;
         STAILQ_INSERT_TAIL(&loop->tasks, task, link);
     }
-    pthread_mutex_unlock(&loop->mutex);
+    hli_mutex_unlock(&loop->mutex);
     if (fresh)
         loop_wake(loop);
     return is_in_time;
 }
 
-static bool timer_move(struct hli_loop *loop, struct hli_timer *timer, hli_ns at, bool only_earlier)
+enum timer_when { TIMER_ALWAYS, TIMER_IF_EARLIER, TIMER_IF_SET };
+
+static bool timer_move(struct hli_loop *loop, struct hli_timer *timer, hli_ns at,
+                       enum timer_when when)
 {
-    pthread_mutex_lock(&loop->mutex);
-    if (loop->stopped) {
-        pthread_mutex_unlock(&loop->mutex);
+    hli_mutex_lock(&loop->mutex);
+    bool was_set = hli_heap_has(&timer->node);
+    if (loop->stopped || (when == TIMER_IF_SET && !was_set)) {
+        hli_mutex_unlock(&loop->mutex);
         return false;
     }
-    bool was_set = hli_heap_has(&timer->node);
-    if (!was_set || !only_earlier || at < timer->node.at) {
+    if (!was_set || when != TIMER_IF_EARLIER || at < timer->node.at) {
         if (was_set)
             hli_heap_remove(&loop->timers, &timer->node);
         hli_heap_insert(&loop->timers, &timer->node, at);
     }
     bool oversleeps = at < loop->sleeps_until;
-    pthread_mutex_unlock(&loop->mutex);
+    hli_mutex_unlock(&loop->mutex);
 
     if (oversleeps && hli_loop_is_current(loop))
         loop_schedule(loop);
@@ -321,39 +312,25 @@ static bool timer_move(struct hli_loop *loop, struct hli_timer *timer, hli_ns at
 
 bool hli_timer_set(struct hli_loop *loop, struct hli_timer *timer, hli_ns at)
 {
-    return timer_move(loop, timer, at, false);
+    return timer_move(loop, timer, at, TIMER_ALWAYS);
 }
 
 bool hli_timer_set_earlier(struct hli_loop *loop, struct hli_timer *timer, hli_ns at)
 {
-    return timer_move(loop, timer, at, true);
+    return timer_move(loop, timer, at, TIMER_IF_EARLIER);
 }
 
-void hli_timer_hurry(struct hli_loop *loop, struct hli_timer *timer)
+void hli_timer_fire_soon(struct hli_loop *loop, struct hli_timer *timer)
 {
-    pthread_mutex_lock(&loop->mutex);
-    if (hli_heap_has(&timer->node)) {
-        hli_heap_remove(&loop->timers, &timer->node);
-        hli_heap_insert(&loop->timers, &timer->node, 0);
-    }
-    pthread_mutex_unlock(&loop->mutex);
-    loop_schedule(loop);
+    timer_move(loop, timer, 0, TIMER_IF_SET);
 }
 
 bool hli_timer_clear(struct hli_loop *loop, struct hli_timer *timer)
 {
-    pthread_mutex_lock(&loop->mutex);
+    hli_mutex_lock(&loop->mutex);
     bool was_set = hli_heap_has(&timer->node);
     if (was_set)
         hli_heap_remove(&loop->timers, &timer->node);
-    pthread_mutex_unlock(&loop->mutex);
+    hli_mutex_unlock(&loop->mutex);
     return was_set;
-}
-
-void hli_loop_abandon(struct hli_loop *loop)
-{
-    int fd = atomic_exchange(&loop->wake_fd, -1);
-
-    if (fd >= 0)
-        close(fd);
 }

@@ -1,9 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * The loop: one thread that owns libevent's base, and with it connecting, reading and every timer
- * of a client. Other threads reach it by tasks and timers; nothing else of it is shared. User code
- * never runs on it.
+ * The loop: one thread that owns libevent's base. It connects, reads, and runs every timer of a
+ * client. Other threads reach it by tasks and timers only. User code never runs on it.
  */
 #ifndef HLI_REDIS_LOOP_H
 #define HLI_REDIS_LOOP_H
@@ -17,8 +16,8 @@
 struct event_base;
 struct hli_loop;
 
-/* Runs once on the loop thread for each time it was posted and had run before; a task that waits is
- * not queued twice. */
+/* A task runs once on the loop thread after it was posted. Posting a task that is queued already
+ * changes nothing. */
 struct hli_task {
     STAILQ_ENTRY(hli_task) link; /* loop mutex */
     bool queued;                 /* loop mutex */
@@ -26,8 +25,8 @@ struct hli_task {
     void *arg;
 };
 
-/* Runs on the loop thread once its time has come. Zero-initialised, then the functions and `arg`
- * set. */
+/* A timer runs on the loop thread when its time has come. Zero-initialise it, then set the
+ * functions and `arg`. */
 struct hli_timer {
     struct hli_heap_node node;   /* loop mutex */
     void (*run)(void *arg);      /* immutable after init */
@@ -35,37 +34,33 @@ struct hli_timer {
     void *arg;
 };
 
-/* on_bell runs on the loop thread after a bell was rung (base/bell.h). Errors: HL_ENOMEM, and errno
- * says what ran out. */
-int hli_loop_start(struct hli_loop **ret_loop, void (*on_bell)(void *arg), void *arg);
+/* on_fired runs on the loop thread after hli_wakefd_fire_all(). Errors: HL_ENOMEM, and errno has
+ * the reason. */
+int hli_loop_start(struct hli_loop **ret_loop, void (*on_fired)(void *arg), void *arg);
 
-/* Joins the thread; tasks that wait run before, timers that are set are orphaned, and later ones
- * are not set at all. Not from the loop thread. NULL is fine, for all three. */
+/* Joins the thread. Queued tasks run first; `orphaned` runs for timers that are set; later timers
+ * are not set. Not from the loop thread. NULL is fine, for all three. */
 void hli_loop_stop(struct hli_loop *loop);
-void hli_loop_close(struct hli_loop *loop); /* stopped, and nobody posts any more */
-void hli_loop_free(struct hli_loop *loop);  /* stopped */
+void hli_loop_close(struct hli_loop *loop); /* after the stop, when no thread posts any more */
+void hli_loop_free(struct hli_loop *loop);  /* after the stop */
 
 bool hli_loop_is_current(const struct hli_loop *loop);
 struct event_base *hli_loop_base(struct hli_loop *loop); /* loop thread */
 
-/* False when the loop has stopped: it will not run. */
+/* False when the loop has stopped: the task will not run. */
 bool hli_loop_post(struct hli_loop *loop, struct hli_task *task);
 
-/* Sets the timer, or moves it. Returns true when it was not set before: whoever keeps a reference
- * for a set timer takes it then. */
+/* Sets the timer, or moves it. True when it was not set before: a caller that counts a reference
+ * for a set timer takes the reference then. */
 bool hli_timer_set(struct hli_loop *loop, struct hli_timer *timer, hli_ns at);
 
-/* The same, but an earlier time stays. */
+/* The same, but never moves it to a later time. */
 bool hli_timer_set_earlier(struct hli_loop *loop, struct hli_timer *timer, hli_ns at);
 
-/* Loop thread: a timer that is set runs now; one that is not stays so. */
-void hli_timer_hurry(struct hli_loop *loop, struct hli_timer *timer);
+/* Loop thread: makes a timer that is set run as soon as possible; does nothing if it is not set. */
+void hli_timer_fire_soon(struct hli_loop *loop, struct hli_timer *timer);
 
 /* True when it was set and will not run; false when it was not set, or is running now. */
 bool hli_timer_clear(struct hli_loop *loop, struct hli_timer *timer);
-
-/* In a forked child: closes the descriptors without telling epoll, whose interest list is the
- * parent's. */
-void hli_loop_abandon(struct hli_loop *loop);
 
 #endif

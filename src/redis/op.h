@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * An op: one request and its one completion. It lives inside the object that asks, is formatted
- * ahead of any decision (so that sending cannot fail for want of memory), and is never sent again
- * by anybody but the object that asks.
+ * An op: one request and its one completion. It lives inside the object that sends it. The sender
+ * formats it before any decision, so that sending cannot fail for lack of memory; only the sender
+ * ever sends it again.
  */
 #ifndef HLI_REDIS_OP_H
 #define HLI_REDIS_OP_H
@@ -12,7 +12,9 @@
 #include "redis/answer.h"
 #include "redis/script.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
 struct hli_op {
@@ -21,12 +23,17 @@ struct hli_op {
     size_t length;
     hli_ns sent_at;        /* set just before it is queued; read in done */
     int script;            /* an hli_script_id, or -1 */
-    unsigned more_replies; /* that follow the first one unless that is an error; the last is told */
+    unsigned bounces;      /* in a row; for the thread with the reader's role */
+    unsigned more_replies; /* after the first, unless that is an error; `done` gets the last */
 
-    /* Runs exactly once for each time it was sent: on the loop thread; for HLI_UNSENT in the
-     * sender's; and what is plain (script.h) may be told by a caller that leads (lead.h), in its
-     * own. */
+    /* Runs exactly once for each time the op was sent: on the loop thread; for HLI_UNSENT on the
+     * sender's; for a plain answer (script.h) possibly on a leader's (lead.h). */
     void (*done)(struct hli_op *op, const struct hli_answer *answer);
+
+    /* Checked when the op is queued; NULL: always wanted. False: the op is not sent, and ends as
+     * HLI_BOUNCED; once false, it must stay false. Runs with the connection's mutex held, so it
+     * must not lock. */
+    bool (*is_wanted)(const struct hli_op *op);
 };
 
 TAILQ_HEAD(hli_ops, hli_op);
@@ -36,20 +43,40 @@ struct hli_bytes {
     size_t length;
 };
 
-struct hli_script_words {
-    const struct hli_bytes *keys;
-    size_t key_count;
-    const struct hli_bytes *args;
-    size_t arg_count;
-};
-
 struct hli_bytes hli_bytes_of(const char *text);
 
-/* Formats a plain command, or a script's call, in place of what the op held before. Errors:
- * HL_ENOMEM, and it holds what it held. */
-int hli_op_command(struct hli_op *op, const struct hli_bytes *words, size_t count);
-int hli_op_script(struct hli_op *op, hli_script_id script, const struct hli_script_words *said);
+/*
+ * Args: the words of a request, on the stack of the function that formats it. If memory runs out,
+ * hli_args_end() reports that.
+ */
+struct hli_args {
+    int script;       /* an hli_script_id, or -1 */
+    size_t key_count; /* of a script's call */
+    bool has_failed;  /* memory was out */
+    size_t count, used, size;
+    char *bytes; /* on_stack, or owned */
+    char on_stack[1024];
+};
 
+/* A plain command; or a script's call, whose keys come first. */
+void hli_args_begin(struct hli_args *args);
+void hli_args_begin_script(struct hli_args *args, hli_script_id script, size_t key_count);
+
+void hli_args_bytes(struct hli_args *args, struct hli_bytes word);
+void hli_args_text(struct hli_args *args, const char *text);
+/* Numbers are written here, so that no script has to round one. */
+void hli_args_number(struct hli_args *args, int64_t number);
+/* A word of so many bytes, which the caller fills at once; NULL when memory is out. */
+char *hli_args_room(struct hli_args *args, size_t length);
+
+/* Formats the op in place of what it held before; must follow a begin. Errors: HL_ENOMEM, and the
+ * op holds what it held. */
+int hli_args_end(struct hli_args *args, struct hli_op *op);
+
+/* All three in one, of a plain command. Errors: as the end. */
+int hli_op_command(struct hli_op *op, const struct hli_bytes *words, size_t count);
+
+bool hli_op_is_wanted(const struct hli_op *op);
 void hli_op_deinit(struct hli_op *op);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* The outbox: one writer at a time, for everybody. */
+/* The outbox: one thread at a time writes for all threads. */
 #include "redis/outbox.h"
 
 #include "base/check.h"
@@ -8,13 +8,15 @@
 #include <hirelock/error.h>
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
-    OUTBOX_ROUNDS = 4, /* a caller writes for others so often, and then leaves it to the loop */
+    OUTBOX_ROUNDS = 4, /* writes of a caller for other threads; then the loop goes on */
     OUTBOX_USUAL_BYTES = 8 * 1024,
+    OUTBOX_KEPT_BYTES = 64 * 1024, /* larger buffers are freed after the write */
 };
 
 enum outbox_result { OUTBOX_DONE, OUTBOX_BLOCKED, OUTBOX_BROKEN };
@@ -24,36 +26,62 @@ void hli_outbox_init(struct hli_outbox *outbox)
     *outbox = (struct hli_outbox){.fd = -1};
 }
 
-/* One of the requests is AUTH: what was written is left nowhere in memory. */
-static void outbox_wipe(struct hli_buffer *buffer, size_t used)
+static void outbox_free(struct hli_outbox_buffer *batch)
 {
-    if (used > 0)
-        explicit_bzero(buffer->data, used);
+    free(batch->data);
+    *batch = (struct hli_outbox_buffer){0};
+}
+
+/* Wipes written bytes: one of the requests is AUTH. */
+static void outbox_wipe(struct hli_outbox_buffer *batch, size_t used)
+{
+    if (batch->data)
+        explicit_bzero(batch->data, used);
+}
+
+/* Makes room for `length` bytes at the end. Errors: HL_ENOMEM, and nothing is changed. */
+static int outbox_reserve(struct hli_outbox_buffer *batch, size_t length)
+{
+    size_t used = batch->end - batch->start, size = 2 * (used + length);
+
+    if (batch->size - batch->end >= length)
+        return 0;
+    char *data = malloc(size);
+    if (!data)
+        return HL_ENOMEM;
+    if (batch->data)
+        memcpy(data, batch->data + batch->start, used);
+    outbox_wipe(batch, batch->end);
+    free(batch->data);
+    *batch = (struct hli_outbox_buffer){.data = data, .end = used, .size = size};
+    return 0;
 }
 
 void hli_outbox_deinit(struct hli_outbox *outbox)
 {
     HLI_CHECK(outbox->fd < 0);
     outbox_wipe(&outbox->waiting, outbox->waiting.end);
-    hli_buffer_deinit(&outbox->waiting);
-    hli_buffer_deinit(&outbox->spare);
+    outbox_free(&outbox->waiting);
+    outbox_free(&outbox->spare);
 }
 
-/* With memory for what is usual: a request that finds none breaks the connection. */
+/* Allocates for the usual size now, since a later request without memory breaks the connection. */
 int hli_outbox_open(struct hli_outbox *outbox, int fd)
 {
-    if (hli_buffer_reserve(&outbox->waiting, OUTBOX_USUAL_BYTES) < 0 ||
-        hli_buffer_reserve(&outbox->spare, OUTBOX_USUAL_BYTES) < 0)
+    outbox->waiting.start = outbox->waiting.end = 0;
+    if (outbox_reserve(&outbox->waiting, OUTBOX_USUAL_BYTES) < 0 ||
+        outbox_reserve(&outbox->spare, OUTBOX_USUAL_BYTES) < 0)
         return HL_ENOMEM;
     outbox->fd = fd;
     outbox->opened++;
     outbox->is_writing = outbox->is_blocked = outbox->is_broken = outbox->lacks_memory = false;
+    outbox->has_rest = false;
+    outbox->progressed_at = 0;
     outbox->waiting_count = 0;
-    hli_buffer_clear(&outbox->waiting);
     return 0;
 }
 
-/* SO_LINGER 0: the kernel shall not go on sending what was written to a link that is given up. */
+/* SO_LINGER 0: after the close the kernel must not send the bytes that are still in its buffer. */
 static void outbox_close_socket(int fd)
 {
     struct linger at_once = {.l_onoff = 1, .l_linger = 0};
@@ -65,7 +93,7 @@ static void outbox_close_socket(int fd)
 void hli_outbox_close(struct hli_outbox *outbox)
 {
     if (outbox->is_writing)
-        shutdown(outbox->fd, SHUT_RDWR); /* the writer comes back at once, and closes it */
+        shutdown(outbox->fd, SHUT_RDWR); /* the writing thread returns at once and closes it */
     else
         outbox_close_socket(outbox->fd);
     outbox->fd = -1;
@@ -75,18 +103,26 @@ void hli_outbox_close(struct hli_outbox *outbox)
 
 void hli_outbox_put(struct hli_outbox *outbox, const char *bytes, size_t length)
 {
-    if (!outbox->is_broken && hli_buffer_append(&outbox->waiting, bytes, length) < 0)
-        outbox->is_broken = outbox->lacks_memory = true;
+    struct hli_outbox_buffer *waiting = &outbox->waiting;
+
     outbox->waiting_count++;
+    if (outbox->is_broken)
+        return;
+    if (outbox_reserve(waiting, length) < 0) {
+        outbox->is_broken = outbox->lacks_memory = true;
+        return;
+    }
+    memcpy(waiting->data + waiting->end, bytes, length);
+    waiting->end += length;
 }
 
-static enum outbox_result outbox_send(int fd, struct hli_buffer *batch)
+static enum outbox_result outbox_send(int fd, struct hli_outbox_buffer *batch)
 {
-    while (hli_buffer_length(batch) > 0) {
-        ssize_t sent = send(fd, hli_buffer_front(batch), hli_buffer_length(batch),
+    while (batch->start < batch->end) {
+        ssize_t sent = send(fd, batch->data + batch->start, batch->end - batch->start,
                             MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent > 0)
-            hli_buffer_consume(batch, (size_t)sent);
+            batch->start += (size_t)sent;
         else if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return OUTBOX_BLOCKED;
         else if (sent < 0 && errno != EINTR)
@@ -95,50 +131,56 @@ static enum outbox_result outbox_send(int fd, struct hli_buffer *batch)
     return OUTBOX_DONE;
 }
 
-/* Keeps the memory of an emptied buffer, or gives it back. */
-static void outbox_recycle(struct hli_outbox *outbox, struct hli_buffer *empty)
+/* Keeps the memory of a batch that is not needed any more, or gives it back. */
+static void outbox_recycle(struct hli_outbox *outbox, struct hli_outbox_buffer *batch)
 {
-    hli_buffer_clear(empty);
-    if (outbox->spare.data)
-        hli_buffer_deinit(empty);
+    batch->start = batch->end = 0;
+    if (outbox->spare.data || batch->size > OUTBOX_KEPT_BYTES)
+        outbox_free(batch);
     else
-        outbox->spare = *empty;
+        outbox->spare = *batch;
+    if (!outbox->spare.data)
+        outbox_reserve(&outbox->spare, OUTBOX_USUAL_BYTES); /* else the next put tries */
 }
 
-/* What the socket did not take goes in front of what has come meanwhile. */
-static void outbox_put_back(struct hli_outbox *outbox, struct hli_buffer *rest)
+/* Puts the bytes that the socket did not accept in front of those that came meanwhile. */
+static void outbox_put_back(struct hli_outbox *outbox, const struct hli_outbox_buffer *rest)
 {
-    struct hli_buffer later = outbox->waiting;
+    struct hli_outbox_buffer later = outbox->waiting;
 
     outbox->waiting = *rest;
-    outbox->is_blocked = true;
-    if (hli_buffer_length(&later) > 0)
-        hli_outbox_put(outbox, hli_buffer_front(&later), hli_buffer_length(&later));
+    outbox->is_blocked = outbox->has_rest = true;
+    if (later.end > 0)
+        hli_outbox_put(outbox, later.data, later.end);
     outbox_recycle(outbox, &later);
 }
 
-/* One system call's worth, without the mutex. False when the outbox was closed meanwhile. */
-static bool outbox_write_batch(struct hli_outbox *outbox, pthread_mutex_t *mutex)
+/* Does one send(), without the mutex. False when the outbox was closed meanwhile. */
+static bool outbox_write_batch(struct hli_outbox *outbox, hli_mutex *mutex)
 {
-    struct hli_buffer batch = outbox->waiting;
+    struct hli_outbox_buffer batch = outbox->waiting;
     unsigned opened = outbox->opened;
-    size_t used = batch.end;
+    size_t start = batch.start;
+    bool has_rest = outbox->has_rest;
     int fd = outbox->fd;
 
     outbox->waiting = outbox->spare;
-    outbox->spare = (struct hli_buffer){0};
+    outbox->spare = (struct hli_outbox_buffer){0};
     outbox->waiting_count = 0;
-    pthread_mutex_unlock(mutex);
+    outbox->has_rest = false;
+    hli_mutex_unlock(mutex);
     enum outbox_result result = outbox_send(fd, &batch);
     if (result != OUTBOX_BLOCKED)
-        outbox_wipe(&batch, used);
-    pthread_mutex_lock(mutex);
+        explicit_bzero(batch.data, batch.end);
+    hli_mutex_lock(mutex);
     if (opened != outbox->opened) {
         outbox_close_socket(fd);
-        outbox_wipe(&batch, used);
-        hli_buffer_deinit(&batch);
+        outbox_wipe(&batch, batch.end);
+        outbox_free(&batch);
         return false;
     }
+    if ((has_rest || result == OUTBOX_BLOCKED) && batch.start > start)
+        outbox->progressed_at = hli_now();
     if (result == OUTBOX_BLOCKED) {
         outbox_put_back(outbox, &batch);
     } else {
@@ -148,29 +190,20 @@ static bool outbox_write_batch(struct hli_outbox *outbox, pthread_mutex_t *mutex
     return true;
 }
 
-static bool outbox_may_write(const struct hli_outbox *outbox)
-{
-    return !outbox->is_blocked && !outbox->is_broken && hli_buffer_length(&outbox->waiting) > 0;
-}
-
-void hli_outbox_write(struct hli_outbox *outbox, pthread_mutex_t *mutex)
+void hli_outbox_write(struct hli_outbox *outbox, hli_mutex *mutex)
 {
     if (outbox->is_writing || outbox->fd < 0)
         return;
     outbox->is_writing = true;
-    for (int round = 0; round < OUTBOX_ROUNDS && outbox_may_write(outbox); round++)
+    for (int round = 0; round < OUTBOX_ROUNDS && !outbox->is_blocked && !outbox->is_broken &&
+                        outbox->waiting.end > 0;
+         round++)
         if (!outbox_write_batch(outbox, mutex))
             return;
     outbox->is_writing = false;
 }
 
-void hli_outbox_unblock(struct hli_outbox *outbox)
-{
-    outbox->is_blocked = false;
-}
-
 bool hli_outbox_needs_loop(const struct hli_outbox *outbox)
 {
-    return outbox->fd >= 0 && !outbox->is_writing &&
-           (outbox->is_broken || hli_buffer_length(&outbox->waiting) > 0);
+    return outbox->fd >= 0 && !outbox->is_writing && (outbox->is_broken || outbox->waiting.end > 0);
 }

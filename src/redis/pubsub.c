@@ -9,14 +9,14 @@
 #include <hirelock/error.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 static void channel_move(struct hli_channel *channel);
 
 void hli_pubsub_init(struct hli_pubsub *pubsub, struct hli_conn *conn)
 {
+    *pubsub = (struct hli_pubsub){.conn = conn};
     hli_map_init(&pubsub->channels);
-    pubsub->conn = conn;
-    pubsub->is_up = false;
 }
 
 void hli_pubsub_deinit(struct hli_pubsub *pubsub)
@@ -24,7 +24,7 @@ void hli_pubsub_deinit(struct hli_pubsub *pubsub)
     hli_map_deinit(&pubsub->channels);
 }
 
-/* By its owner, or by one that follows it? */
+/* True if its owner wants it, or another subscription follows it. */
 static bool channel_is_needed(const struct hli_channel *channel)
 {
     return channel->is_wanted || !TAILQ_EMPTY(&channel->followers);
@@ -46,13 +46,14 @@ static void channel_done(struct hli_op *op, const struct hli_answer *answer)
     struct hli_channel *channel = HLI_OF(op, struct hli_channel, op);
     bool joined = channel->state == HLI_CHANNEL_JOINING;
 
-    if (answer->verdict == HLI_UNKNOWN || answer->verdict == HLI_UNSENT || !joined)
-        channel->state = HLI_CHANNEL_OFF;
-    else
-        channel->state = HLI_CHANNEL_ON;
-    if (joined && channel->state == HLI_CHANNEL_ON)
+    bool is_on = joined && (answer->verdict == HLI_REPLIED || answer->verdict == HLI_FAILED);
+    channel->state = is_on ? HLI_CHANNEL_ON : HLI_CHANNEL_OFF;
+    if (is_on)
         channel_confirm(channel);
-    channel_move(channel);
+    /* A busy server refused it: do not subscribe again at once, but with the next
+     * hli_channel_want() and the next keepalive (hli_pubsub_up). */
+    if (answer->verdict != HLI_REFUSED || !channel_is_needed(channel))
+        channel_move(channel);
 }
 
 static bool channel_send(struct hli_channel *channel, const char *verb)
@@ -64,7 +65,7 @@ static bool channel_send(struct hli_channel *channel, const char *verb)
     channel->op.done = channel_done;
     channel->op.more_replies = more;
     return hli_op_command(&channel->op, words, 2 + more) == 0 &&
-           hli_conn_send(channel->pubsub->conn, &channel->op);
+           hli_conn_send(channel->pubsub->conn, &channel->op, HLI_CONN_AT_ONCE);
 }
 
 static int channel_name_insert(struct hli_channel *channel, struct hli_channel_name *name)
@@ -79,12 +80,12 @@ static struct hli_channel_name *pubsub_name_of(struct hli_map_node *node)
     return HLI_OF(node, struct hli_channel_name, node);
 }
 
-static struct hli_channel *pubsub_find(const struct hli_pubsub *pubsub,
-                                       const struct hli_bytes *name)
+static struct hli_channel_name *pubsub_find(const struct hli_pubsub *pubsub, const void *bytes,
+                                            size_t length)
 {
-    struct hli_map_node *node = hli_map_find(&pubsub->channels, name->data, name->length);
+    struct hli_map_node *node = hli_map_find(&pubsub->channels, bytes, length);
 
-    return node ? pubsub_name_of(node)->channel : NULL;
+    return node ? pubsub_name_of(node) : NULL;
 }
 
 static void channel_follow(struct hli_channel *channel, struct hli_channel *leader)
@@ -129,8 +130,8 @@ static void channel_leave_map(struct hli_channel *channel)
     channel->pubsub = NULL;
 }
 
-/* Takes the next step towards what is wanted. Out of memory, it is taken with the next wish or the
- * next connection. */
+/* Takes the next step towards the wanted state. If memory is out, the next hli_channel_want() or
+ * the next connection takes it. */
 static void channel_move(struct hli_channel *channel)
 {
     struct hli_pubsub *pubsub = channel->pubsub;
@@ -153,18 +154,16 @@ static void channel_move(struct hli_channel *channel)
 
 int hli_channel_want(struct hli_pubsub *pubsub, struct hli_channel *channel)
 {
-    struct hli_channel *other = pubsub_find(pubsub, &channel->name.bytes);
-    bool is_back = channel->pubsub && !channel->is_wanted && channel->state == HLI_CHANNEL_ON;
+    const struct hli_bytes *bytes = &channel->name.bytes;
+    struct hli_channel_name *other = pubsub_find(pubsub, bytes->data, bytes->length);
 
     if (!channel->pubsub && !other && channel_enter_map(channel, pubsub) < 0)
         return HL_ENOMEM;
     channel->is_wanted = true;
     if (!channel->pubsub)
-        channel_follow(channel, other);
+        channel_follow(channel, other->channel);
     else if (!channel->leader)
         channel_move(channel);
-    if (is_back && channel->confirmed)
-        channel->confirmed(channel); /* its followers have kept it up */
     return 0;
 }
 
@@ -184,7 +183,7 @@ bool hli_channel_is_shared(const struct hli_channel *channel)
     return channel->pubsub && (channel->leader || !TAILQ_EMPTY(&channel->followers));
 }
 
-/* A channel that stands in the map under two names has taken its step when it is met again. */
+/* A channel with two names is visited twice; the second visit changes nothing. */
 static void pubsub_move(struct hli_map_node *node, void *arg)
 {
     (void)arg;
@@ -197,53 +196,68 @@ void hli_pubsub_up(struct hli_pubsub *pubsub)
     hli_map_each(&pubsub->channels, pubsub_move, NULL);
 }
 
-struct pubsub_search {
-    struct hli_channel *found;
-};
-
+/* Sets *arg to the channel if it is not needed any more. */
 static void pubsub_find_stale(struct hli_map_node *node, void *arg)
 {
-    struct hli_channel *channel = pubsub_name_of(node)->channel;
-    struct pubsub_search *search = arg;
+    struct hli_channel *channel = pubsub_name_of(node)->channel, **ret_stale = arg;
 
     if (channel->state == HLI_CHANNEL_ON)
         channel->state = HLI_CHANNEL_OFF;
     if (channel->state == HLI_CHANNEL_OFF && !channel_is_needed(channel))
-        search->found = channel;
+        *ret_stale = channel;
 }
 
-/* Those that nobody wants leave the map, one for each walk, since a walk must not change what it
- * walks. */
+/* Removes unwanted channels from the map: one for each walk, since a visit must not change the map.
+ */
 void hli_pubsub_down(struct hli_pubsub *pubsub)
 {
-    struct pubsub_search search;
+    struct hli_channel *stale;
 
     pubsub->is_up = false;
     do {
-        search.found = NULL;
-        hli_map_each(&pubsub->channels, pubsub_find_stale, &search);
-        if (search.found)
-            channel_move(search.found);
-    } while (search.found);
+        stale = NULL;
+        hli_map_each(&pubsub->channels, pubsub_find_stale, &stale);
+        if (stale)
+            channel_move(stale);
+    } while (stale);
+}
+
+bool hli_pubsub_is_mailbox(const struct hli_pubsub *pubsub, const struct hli_reply *reply)
+{
+    const struct hli_channel *mailbox = pubsub->mailbox;
+    const struct hli_reply *name = hli_reply_text_at(reply, 1);
+
+    return mailbox && name && name->length == mailbox->name.bytes.length &&
+           memcmp(name->text, mailbox->name.bytes.data, name->length) == 0;
+}
+
+static void pubsub_tell(struct hli_channel_name *name, struct hli_bytes text)
+{
+    struct hli_channel *channel = name->channel, *follower;
+    int64_t left = strtoll(text.data, NULL, 10);
+
+    if (left <= 0)
+        left = INT64_MAX;
+    const struct hli_message message = {
+        .is_beside = name == &channel->beside, .left = &left, .text = text};
+    if (channel->is_wanted)
+        channel->message(channel, &message);
+    TAILQ_FOREACH (follower, &channel->followers, link)
+        follower->message(follower, &message);
 }
 
 void hli_pubsub_message(struct hli_pubsub *pubsub, const struct hli_reply *reply)
 {
     const struct hli_reply *name = hli_reply_text_at(reply, 1), *text = hli_reply_text_at(reply, 2);
-    struct hli_map_node *node =
-        name ? hli_map_find(&pubsub->channels, name->text, name->length) : NULL;
-    struct hli_channel *channel = node ? pubsub_name_of(node)->channel : NULL, *follower;
 
-    if (!channel || !text)
+    if (!name || !text)
         return;
-    int64_t left = strtoll(text->text, NULL, 10);
-    if (left <= 0)
-        left = INT64_MAX;
-    const struct hli_message message = {.is_beside = pubsub_name_of(node) == &channel->beside,
-                                        .left = &left,
-                                        .text = {text->text, text->length}};
-    if (channel->is_wanted)
-        channel->message(channel, &message);
-    TAILQ_FOREACH (follower, &channel->followers, link)
-        follower->message(follower, &message);
+    const struct hli_message message = {.text = {text->text, text->length}};
+    if (hli_pubsub_is_mailbox(pubsub, reply)) {
+        pubsub->mailbox->message(pubsub->mailbox, &message);
+        return;
+    }
+    struct hli_channel_name *found = pubsub_find(pubsub, name->text, name->length);
+    if (found)
+        pubsub_tell(found, message.text);
 }

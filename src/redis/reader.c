@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* The reader: whose the role is, and what it reads. */
+/* The reader: the role, and the read itself. */
 #include "redis/reader.h"
 
 #include "base/check.h"
@@ -15,29 +15,30 @@
 
 enum {
     READER_BYTES = 16 * 1024,
-    READER_CROWD = 8, /* with so many in flight the loop reads: it has nothing else to do, and finds
-                         several answers at a time */
+    READER_CROWD = 8, /* with so many requests in flight the loop reads: it has no other work, and
+                          finds several answers at a time */
 };
 
 static const uint32_t reader_armed = EPOLLIN | EPOLLRDHUP;
-/* Edge-triggered: it is told once, and then it is who leads that finds the end. */
+/* Edge-triggered: the loop is told of a hang-up once; a leader then finds the end of the stream. */
 static const uint32_t reader_disarmed = EPOLLRDHUP | EPOLLET;
 
-/* What this thread has promised to lead, and what it does lead. The address tells threads apart. */
-static _Thread_local const struct hli_reader *reader_promised, *reader_led;
+/* The reader that this thread has promised to lead, and the reader that it leads. The address of
+ * reader_led identifies the thread. */
+static _Thread_local const struct hli_reader *reader_may_lead, *reader_led;
 
 void hli_reader_init(struct hli_reader *reader, bool may_be_led)
 {
     *reader = (struct hli_reader){.may_be_led = may_be_led, .fd = -1};
     atomic_init(&reader->watched, -1);
-    hli_buzzer_init(&reader->bell);
-    pthread_cond_init(&reader->left, NULL);
+    hli_wakefd_init(&reader->wakefd);
+    hli_cond_init(&reader->left);
 }
 
 void hli_reader_deinit(struct hli_reader *reader)
 {
-    HLI_CHECK(!reader->is_open && !reader->stray);
-    pthread_cond_destroy(&reader->left);
+    HLI_CHECK(!reader->is_open && !reader->ousted);
+    hli_cond_deinit(&reader->left);
 }
 
 static int reader_open_watched(struct hli_reader *reader)
@@ -46,7 +47,7 @@ static int reader_open_watched(struct hli_reader *reader)
 
     if (!reader->may_be_led)
         return 0;
-    if (hli_buzzer_open(&reader->bell) < 0)
+    if (hli_wakefd_open(&reader->wakefd) < 0)
         return HL_ENOMEM;
     atomic_store(&reader->watched, epoll_create1(EPOLL_CLOEXEC));
     if (reader->watched < 0 || epoll_ctl(reader->watched, EPOLL_CTL_ADD, reader->fd, &event) < 0)
@@ -60,8 +61,8 @@ static void reader_forget(struct hli_reader *reader)
 
     if (watched >= 0)
         close(watched);
-    if (!reader->stray)
-        hli_buzzer_close(&reader->bell);
+    if (!reader->ousted)
+        hli_wakefd_close(&reader->wakefd);
     hli_parser_free(reader->parser);
     hli_reply_free(reader->untold);
     reader->parser = NULL;
@@ -105,24 +106,24 @@ void hli_reader_abandon(struct hli_reader *reader)
 
     if (watched >= 0)
         close(watched);
-    reader->fd = -1; /* the child may be a signal handler's, of a thread that leads */
-    hli_buzzer_abandon(&reader->bell);
+    reader->fd = -1; /* a leading thread may fork in a signal handler, and then go on */
+    hli_wakefd_abandon(&reader->wakefd);
 }
 
-void hli_reader_promise(const struct hli_reader *reader)
+void hli_reader_lead_begin(const struct hli_reader *reader)
 {
-    reader_promised = reader;
+    reader_may_lead = reader;
 }
 
-bool hli_reader_redeem(const struct hli_reader *reader)
+bool hli_reader_lead_end(const struct hli_reader *reader)
 {
     bool leads = reader_led == reader;
 
-    reader_promised = reader_led = NULL;
+    reader_may_lead = reader_led = NULL;
     return leads;
 }
 
-/* EPOLL_CTL_MOD of what is there needs no memory and does not fail. */
+/* EPOLL_CTL_MOD of a registered descriptor needs no memory and does not fail. */
 static void reader_set(struct hli_reader *reader, bool is_armed)
 {
     struct epoll_event event = {.events = is_armed ? reader_armed : reader_disarmed};
@@ -153,8 +154,8 @@ void hli_reader_expect(struct hli_reader *reader, unsigned in_flight)
 {
     if (!reader->may_be_led)
         return;
-    if (reader->role == HLI_READER_NOBODY && in_flight < READER_CROWD && !reader->stray &&
-        reader_promised == reader)
+    if (reader->role == HLI_READER_NOBODY && in_flight < READER_CROWD && !reader->ousted &&
+        reader_may_lead == reader)
         reader_begin_to_be_led(reader, in_flight == 0);
     else if (reader->role == HLI_READER_NOBODY)
         hli_reader_arm(reader);
@@ -165,7 +166,7 @@ void hli_reader_expect(struct hli_reader *reader, unsigned in_flight)
 bool hli_reader_try_lead(struct hli_reader *reader)
 {
     if (!reader->is_open || !reader->may_be_led || reader->role != HLI_READER_NOBODY ||
-        reader->stray)
+        reader->ousted)
         return false;
     reader_begin_to_be_led(reader, true);
     return true;
@@ -174,24 +175,24 @@ bool hli_reader_try_lead(struct hli_reader *reader)
 static void reader_give_to_loop(struct hli_reader *reader)
 {
     if (reader->role == HLI_READER_LED) {
-        reader->stray = reader->leader;
-        hli_buzzer_buzz(&reader->bell);
+        reader->ousted = reader->leader;
+        hli_wakefd_wake(&reader->wakefd);
     }
     reader->role = HLI_READER_LOOP;
     reader->leader = NULL;
 }
 
-void hli_reader_take(struct hli_reader *reader, pthread_mutex_t *mutex)
+void hli_reader_take(struct hli_reader *reader, hli_mutex *mutex)
 {
     while (reader->role == HLI_READER_BUSY) {
         atomic_store_explicit(&reader->is_recalled, true, memory_order_relaxed);
-        pthread_cond_wait(&reader->left, mutex);
+        hli_cond_wait(&reader->left, mutex);
     }
     reader_give_to_loop(reader);
 }
 
-/* The loop may have been woken before the socket was disarmed. If it was by a hang-up, that is
- * taken note of, or epoll would say so again and again until the leader finds it. */
+/* The loop may have been woken before the socket was disarmed. If a hang-up woke it, epoll_wait()
+ * consumes that event; else epoll would report it again and again until the leader finds it. */
 bool hli_reader_try_take(struct hli_reader *reader)
 {
     struct epoll_event event;
@@ -210,10 +211,10 @@ bool hli_reader_resume(struct hli_reader *reader)
         reader->role = HLI_READER_BUSY;
         return true;
     }
-    if (reader->stray == &reader_led) {
-        reader->stray = NULL;
+    if (reader->ousted == &reader_led) {
+        reader->ousted = NULL;
         if (!reader->is_open)
-            hli_buzzer_close(&reader->bell);
+            hli_wakefd_close(&reader->wakefd);
     }
     return false;
 }
@@ -226,7 +227,7 @@ void hli_reader_pause(struct hli_reader *reader)
 void hli_reader_leave(struct hli_reader *reader, enum hli_reader_role role)
 {
     if (reader->role == HLI_READER_BUSY)
-        pthread_cond_signal(&reader->left);
+        hli_cond_signal(&reader->left);
     reader->role = role;
     reader->leader = NULL;
 }

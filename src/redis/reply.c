@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Replies. hiredis' reader calls back for every value; our callbacks build the tree, and refuse
- * what is too long, too wide or too deep. RESP2 only: a RESP3 type has no callback that succeeds.
+ * Replies. hiredis' reader calls back for every value; our callbacks build the tree, skip values
+ * that are too long or too wide, and refuse values that are too deep. RESP2 only: our callbacks
+ * refuse every RESP3 type.
  */
 #include "redis/reply.h"
 
@@ -18,12 +19,22 @@ enum {
         64 * 1024, /* of one whole reply; our largest, a renewal's, stays below 8 KiB */
     REPLY_MAX_ITEMS = 1024,
     REPLY_MAX_DEPTH = 4,
+    REPLY_MAX_TEXT = 1024 * 1024, /* of one text: hiredis buffers it whole, even if it is skipped */
 };
+
+_Static_assert((int)HLI_REPLY_STRING == REDIS_REPLY_STRING &&
+                   (int)HLI_REPLY_STATUS == REDIS_REPLY_STATUS &&
+                   (int)HLI_REPLY_ERROR == REDIS_REPLY_ERROR,
+               "texts have hiredis' numbers");
+
+/* Stands for every skipped value, and for all values inside it. */
+static struct hli_reply reply_beyond = {.kind = HLI_REPLY_BEYOND, .is_beyond = true};
 
 struct hli_parser {
     redisReader *reader;
-    size_t pending; /* bytes fed since the last whole reply */
-    bool refused;   /* a callback found a value that no honest answer has */
+    size_t kept;    /* bytes of the reply that is being read */
+    bool is_beyond; /* a value of the reply was skipped */
+    bool refused;   /* a callback found a value that no Redis sends */
 };
 
 const struct hli_reply *hli_reply_item(const struct hli_reply *reply, size_t index)
@@ -69,13 +80,19 @@ const struct hli_reply *hli_reply_text_at(const struct hli_reply *reply, size_t 
     return item && item->kind == HLI_REPLY_STRING ? item : NULL;
 }
 
+bool hli_reply_is_message(const struct hli_reply *reply)
+{
+    const struct hli_reply *kind = hli_reply_text_at(reply, 0);
+
+    return kind && strcmp(kind->text, "message") == 0;
+}
+
 void hli_reply_free(struct hli_reply *reply)
 {
-    if (!reply)
+    if (!reply || reply == &reply_beyond)
         return;
-    if (reply->kind == HLI_REPLY_ARRAY)
-        for (size_t i = 0; i < reply->length; i++)
-            hli_reply_free(reply->item[i]);
+    for (size_t i = 0; reply->kind == HLI_REPLY_ARRAY && i < reply->length; i++)
+        hli_reply_free(reply->item[i]);
     free(reply);
 }
 
@@ -88,60 +105,55 @@ static void *reply_refuse(const redisReadTask *task)
     return NULL;
 }
 
-static int reply_depth(const redisReadTask *task)
-{
-    int depth = 0;
-
-    for (; task->parent; task = task->parent)
-        depth++;
-    return depth;
-}
-
-/* Hangs a new node into the array that is being read, if it is in one. */
+/* Adds the node to the array that is being read, if there is one and it is kept. */
 static struct hli_reply *reply_new(const redisReadTask *task, enum hli_reply_kind kind,
                                    size_t payload)
 {
-    struct hli_reply *reply = calloc(1, sizeof(*reply) + payload);
+    struct hli_parser *parser = task->privdata;
+    struct hli_reply *parent = task->parent ? task->parent->obj : NULL, *reply = &reply_beyond;
+    size_t size = sizeof(struct hli_reply *) + payload;
 
-    if (!reply)
-        return NULL;
-    reply->kind = kind;
-    if (task->parent) {
-        struct hli_reply *parent = task->parent->obj;
-        parent->item[task->idx] = reply;
+    if (parser->kept + size > REPLY_MAX_BYTES || parent == &reply_beyond) {
+        parser->is_beyond = true;
+    } else {
+        reply = calloc(1, sizeof(*reply) + payload);
+        if (!reply)
+            return NULL;
+        parser->kept += size;
+        reply->kind = kind;
     }
+    if (parent && parent != &reply_beyond)
+        parent->item[task->idx] = reply;
     return reply;
 }
 
-/* False for the texts of RESP3, verbatim strings and big numbers, which newer readers know too. */
-static bool reply_text_kind(const redisReadTask *task, enum hli_reply_kind *ret_kind)
+/* Cuts " script: <digest>, on @user_script:12." off, with which Redis 7 ends an error inside a
+ * script. " script: " may occur before: "ERR ACL failure in script: User ...". */
+static void reply_cut_script(struct hli_reply *error)
 {
-    switch (task->type) {
-    case REDIS_REPLY_ERROR:
-        *ret_kind = HLI_REPLY_ERROR;
-        return true;
-    case REDIS_REPLY_STATUS:
-        *ret_kind = HLI_REPLY_STATUS;
-        return true;
-    case REDIS_REPLY_STRING:
-        *ret_kind = HLI_REPLY_STRING;
-        return true;
-    default:
-        return false;
-    }
+    char *at = NULL;
+
+    for (char *next = error->text; (next = strstr(next, " script: ")); next++)
+        at = next;
+    if (!at || !strstr(at, ", on @user_script:"))
+        return;
+    *at = '\0';
+    error->length = (size_t)(at - error->text);
 }
 
 static void *reply_create_string(const redisReadTask *task, char *text, size_t length)
 {
-    enum hli_reply_kind kind;
-
-    if (length > REPLY_MAX_BYTES || !reply_text_kind(task, &kind))
+    /* Or it is a verbatim string or a big number of RESP3, which newer readers know too. */
+    if (task->type != REDIS_REPLY_STRING && task->type != REDIS_REPLY_STATUS &&
+        task->type != REDIS_REPLY_ERROR)
         return reply_refuse(task);
-    struct hli_reply *reply = reply_new(task, kind, length);
-    if (!reply)
-        return NULL;
+    struct hli_reply *reply = reply_new(task, (enum hli_reply_kind)task->type, length);
+    if (!reply || reply == &reply_beyond)
+        return reply;
     memcpy(reply->text, text, length);
     reply->length = length;
+    if (reply->kind == HLI_REPLY_ERROR)
+        reply_cut_script(reply);
     return reply;
 }
 
@@ -151,14 +163,16 @@ static void *reply_create_array(const redisReadTask *task, size_t items)
 static void *reply_create_array(const redisReadTask *task, int items)
 #endif
 {
+    const struct hli_parser *parser = task->privdata;
     size_t length = (size_t)items;
+    size_t payload =
+        length > REPLY_MAX_ITEMS ? REPLY_MAX_BYTES : length * sizeof(struct hli_reply *);
 
-    if (task->type != REDIS_REPLY_ARRAY) /* a map, set or push of RESP3 */
+    /* Or it is a map, set or push of RESP3. */
+    if (task->type != REDIS_REPLY_ARRAY || parser->reader->ridx >= REPLY_MAX_DEPTH)
         return reply_refuse(task);
-    if (length > REPLY_MAX_ITEMS || reply_depth(task) >= REPLY_MAX_DEPTH)
-        return reply_refuse(task);
-    struct hli_reply *reply = reply_new(task, HLI_REPLY_ARRAY, length * sizeof(struct hli_reply *));
-    if (reply)
+    struct hli_reply *reply = reply_new(task, HLI_REPLY_ARRAY, payload);
+    if (reply && reply != &reply_beyond)
         reply->length = length;
     return reply;
 }
@@ -167,7 +181,7 @@ static void *reply_create_integer(const redisReadTask *task, long long value)
 {
     struct hli_reply *reply = reply_new(task, HLI_REPLY_INTEGER, 0);
 
-    if (reply)
+    if (reply && reply != &reply_beyond)
         reply->integer = value;
     return reply;
 }
@@ -237,22 +251,24 @@ static int parser_error(const struct hli_parser *parser)
 
 int hli_parser_feed(struct hli_parser *parser, const char *bytes, size_t length)
 {
-    if (redisReaderFeed(parser->reader, bytes, length) != REDIS_OK)
-        return parser_error(parser);
-    parser->pending += length;
-    return 0;
+    return redisReaderFeed(parser->reader, bytes, length) == REDIS_OK ? 0 : parser_error(parser);
 }
 
 int hli_parser_next(struct hli_parser *parser, struct hli_reply **ret_reply)
 {
-    void *reply = NULL;
+    void *object = NULL;
 
-    if (redisReaderGetReply(parser->reader, &reply) != REDIS_OK)
+    if (redisReaderGetReply(parser->reader, &object) != REDIS_OK)
         return parser_error(parser);
-    if (!reply && parser->pending > REPLY_MAX_BYTES)
+    struct hli_reply *reply = object;
+    if (!reply && parser->reader->len - parser->reader->pos > REPLY_MAX_TEXT)
         return HL_EPROTO;
-    if (reply)
-        parser->pending = parser->reader->len - parser->reader->pos;
+    if (reply && reply != &reply_beyond)
+        reply->is_beyond = parser->is_beyond;
+    if (reply) {
+        parser->kept = 0;
+        parser->is_beyond = false;
+    }
     *ret_reply = reply;
     return 0;
 }

@@ -2,8 +2,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A reply of the server: a small tree, parsed by hiredis' reader into our own nodes, with bounds
- * that no honest answer to our commands reaches. Junk, floods and deep nesting are refused while
- * they are being parsed.
+ * that no proper answer to our commands reaches. The parser refuses junk and deep nesting. It skips
+ * the content of a reply that is too large, and marks the reply: such an answer may repeat another
+ * program's value, and such a message may come from any client, so the connection is still good.
  */
 #ifndef HLI_REDIS_REPLY_H
 #define HLI_REDIS_REPLY_H
@@ -12,17 +13,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum hli_reply_kind {
-    HLI_REPLY_NIL,
-    HLI_REPLY_INTEGER,
-    HLI_REPLY_STATUS,
-    HLI_REPLY_ERROR,
-    HLI_REPLY_STRING,
-    HLI_REPLY_ARRAY,
+enum hli_reply_kind { /* with hiredis' numbers */
+                      HLI_REPLY_STRING = 1,
+                      HLI_REPLY_ARRAY,
+                      HLI_REPLY_INTEGER,
+                      HLI_REPLY_NIL,
+                      HLI_REPLY_STATUS,
+                      HLI_REPLY_ERROR,
+                      HLI_REPLY_BEYOND =
+                          -1, /* stands for a skipped value, which is beyond the bounds */
 };
 
 struct hli_reply {
     enum hli_reply_kind kind;
+    bool is_beyond; /* set at the root if any value of the reply was skipped */
     int64_t integer;
     size_t length; /* bytes of a text, or items of an array */
     union {
@@ -31,17 +35,20 @@ struct hli_reply {
     };
 };
 
-/* Borrowed; NULL when it is no array or too short. */
+/* Borrowed; NULL when the reply is not an array, or is too short. */
 const struct hli_reply *hli_reply_item(const struct hli_reply *reply, size_t index);
 
-/* An integer, where a decimal text counts as one too; false for NULL. */
+/* Reads an integer, or a text with a decimal integer; false for anything else and NULL. */
 bool hli_reply_integer(const struct hli_reply *reply, int64_t *ret_value);
 
-/* The one at `index` of an array. */
+/* The same for the item at `index` of an array. */
 bool hli_reply_integer_at(const struct hli_reply *reply, size_t index, int64_t *ret_value);
 
-/* The bulk string at `index` of an array, borrowed; NULL when there is none. */
+/* The bulk string at `index` of an array, borrowed; NULL if there is none. */
 const struct hli_reply *hli_reply_text_at(const struct hli_reply *reply, size_t index);
+
+/* True for a message of a channel that the connection subscribes to. */
+bool hli_reply_is_message(const struct hli_reply *reply);
 
 /* The parser of one connection. */
 struct hli_parser;

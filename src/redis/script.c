@@ -7,45 +7,65 @@
 
 #include "base/check.h"
 
+/* A script's reply. Most are {status, ...}: how many items it has for each status. */
+struct script_shape {
+    enum {
+        SCRIPT_STATUS,
+        SCRIPT_ITEMS, /* one such array or more; {2} for a name that was not changed */
+        SCRIPT_PAIRS, /* integers, an even number of them */
+    } form;
+    size_t gone, no, yes;       /* items, for -1, 0 and 1; 0: the script has no such answer */
+    size_t no_texts, yes_texts; /* most texts that may follow */
+    size_t yes_or;              /* another number of items for 1 */
+    size_t pairs;               /* number of pairs; 0: any */
+    enum {
+        SCRIPT_PLAIN_NEVER,
+        SCRIPT_PLAIN_YES, /* with status 1: acquired or released */
+        SCRIPT_PLAIN_NO,  /* with status 1 or 0 (busy); not with -1 */
+    } plain;
+};
+
+static const struct script_shape script_shapes[HLI_SCRIPT_COUNT] = {
+#define X(name, ...) [HLI_SCRIPT_##name] = {__VA_ARGS__},
+    HLI_SCRIPT_MAP(X)
+#undef X
+};
+
 const struct hli_script *hli_script_get(hli_script_id id)
 {
     HLI_CHECK(id < HLI_SCRIPT_COUNT);
     return &hli_script_table[id];
 }
 
-/* {status, ...}: how many items it has, for each status; 0: the script does not answer that. */
-struct script_shape {
-    size_t gone, no, yes; /* -1, 0, 1 */
-    size_t more, more_no; /* texts that may follow after a yes, and after a no */
-};
-
-static bool script_is_status(const struct hli_reply *reply, struct script_shape shape)
+static bool script_is_status(const struct hli_reply *reply, const struct script_shape *shape)
 {
-    const struct hli_reply *status = hli_reply_item(reply, 0);
-
-    if (!status || status->kind != HLI_REPLY_INTEGER || status->integer < -1 || status->integer > 1)
+    if (reply->kind != HLI_REPLY_ARRAY || reply->length == 0)
         return false;
-    const size_t lengths[] = {shape.gone, shape.no, shape.yes};
-    const size_t mores[] = {0, shape.more_no, shape.more};
-    size_t length = lengths[status->integer + 1], most = length + mores[status->integer + 1];
+    const struct hli_reply *status = reply->item[0];
+    if (status->kind != HLI_REPLY_INTEGER || status->integer < -1 || status->integer > 1)
+        return false;
+    const size_t lengths[] = {shape->gone, shape->no, shape->yes};
+    const size_t texts[] = {0, shape->no_texts, shape->yes_texts};
+    size_t length = lengths[status->integer + 1], most = length + texts[status->integer + 1];
+    if (status->integer == 1 && shape->yes_or > 0 && reply->length == shape->yes_or)
+        return true;
     for (size_t i = length; i < reply->length; i++)
         if (i >= most || !hli_reply_text_at(reply, i))
             return false;
     return length > 0 && reply->length >= length;
 }
 
-static bool script_is_pairs(const struct hli_reply *reply)
+static bool script_is_pairs(const struct hli_reply *reply, const struct script_shape *shape)
 {
     if (reply->kind != HLI_REPLY_ARRAY || reply->length % 2 != 0)
         return false;
     for (size_t i = 0; i < reply->length; i++)
         if (reply->item[i]->kind != HLI_REPLY_INTEGER)
             return false;
-    return true;
+    return shape->pairs == 0 || reply->length == 2 * shape->pairs;
 }
 
-/* Items of such shapes; but {2} for what was left as it is. */
-static bool script_is_items(const struct hli_reply *reply, struct script_shape shape)
+static bool script_is_items(const struct hli_reply *reply, const struct script_shape *shape)
 {
     if (reply->kind != HLI_REPLY_ARRAY || reply->length == 0)
         return false;
@@ -60,101 +80,38 @@ static bool script_is_items(const struct hli_reply *reply, struct script_shape s
 
 bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply)
 {
-    switch (id) {
-    case HLI_SCRIPT_LOCK_ACQUIRE:
-        return script_is_status(
-            reply, (struct script_shape){.gone = 1, .no = 6, .yes = 2, .more = 1, .more_no = 1});
-    case HLI_SCRIPT_FAIR_LOCK_ACQUIRE:
-    case HLI_SCRIPT_RW_READ_ACQUIRE:
-    case HLI_SCRIPT_RW_WRITE_ACQUIRE:
-        return script_is_status(reply,
-                                (struct script_shape){.gone = 1, .no = 6, .yes = 2, .more_no = 1});
-    case HLI_SCRIPT_LOCK_RELEASE:
-    case HLI_SCRIPT_FAIR_LOCK_RELEASE:
-    case HLI_SCRIPT_RW_READ_RELEASE:
-    case HLI_SCRIPT_RW_WRITE_RELEASE:
-    case HLI_SCRIPT_SEMAPHORE_UNDO:
-        return script_is_status(reply, (struct script_shape){.no = 1, .yes = 3});
-    case HLI_SCRIPT_MULTI_ACQUIRE:
-        return script_is_items(reply, (struct script_shape){.no = 6, .yes = 2, .more_no = 1});
-    case HLI_SCRIPT_MULTI_RELEASE:
-        return script_is_items(reply, (struct script_shape){.no = 1, .yes = 3});
-    case HLI_SCRIPT_FENCE_RELEASE:
-        return script_is_status(reply, (struct script_shape){.no = 1, .yes = 4});
-    case HLI_SCRIPT_FENCE_SET:
-        return script_is_status(reply, (struct script_shape){.no = 2, .yes = 1});
-    case HLI_SCRIPT_LOCK_INSPECT:
-    case HLI_SCRIPT_RW_INSPECT:
-        return script_is_status(reply, (struct script_shape){.no = 4, .yes = 4, .more = 3});
-    case HLI_SCRIPT_SEMAPHORE_DRAIN:
-    case HLI_SCRIPT_SEMAPHORE_AVAILABLE:
-        return script_is_status(reply, (struct script_shape){.yes = 2});
-    case HLI_SCRIPT_LOCK_KEEP:
-        return script_is_pairs(reply) && reply->length == 2;
-    case HLI_SCRIPT_LOCK_RENEW:
-    case HLI_SCRIPT_RW_READ_RENEW:
-    case HLI_SCRIPT_PERMIT_RENEW:
-        return script_is_pairs(reply);
-    case HLI_SCRIPT_LATCH_COUNT:
-    case HLI_SCRIPT_PERMIT_ACQUIRE:
-        return script_is_status(reply, (struct script_shape){.no = 6, .yes = 2});
-    case HLI_SCRIPT_SEMAPHORE_ACQUIRE:
-        return script_is_status(reply, (struct script_shape){.no = 6, .yes = 2}) ||
-               script_is_status(reply, (struct script_shape){.no = 6, .yes = 7});
-    case HLI_SCRIPT_PERMIT_RELEASE:
-        return script_is_status(reply, (struct script_shape){.no = 2, .yes = 3});
-    case HLI_SCRIPT_PERMIT_UPDATE_LEASE:
-        return script_is_status(reply, (struct script_shape){.gone = 1, .no = 1, .yes = 1});
-    case HLI_SCRIPT_PERMIT_LEASE_LEFT:
-        return script_is_status(reply, (struct script_shape){.gone = 1, .no = 1, .yes = 2});
-    case HLI_SCRIPT_PERMIT_INSPECT:
-        return script_is_status(reply, (struct script_shape){.yes = 3});
+    HLI_CHECK(id < HLI_SCRIPT_COUNT);
+    const struct script_shape *shape = &script_shapes[id];
+
+    switch (shape->form) {
+    case SCRIPT_PAIRS:
+        return script_is_pairs(reply, shape);
+    case SCRIPT_ITEMS:
+        return script_is_items(reply, shape);
     default:
-        return script_is_status(reply, (struct script_shape){.no = 1, .yes = 1});
+        return script_is_status(reply, shape);
     }
 }
 
-static bool script_is_plain(hli_script_id id, const struct hli_reply *reply)
+/* The reply must be one that the script can give. */
+static bool script_is_plain(const struct hli_reply *reply, const struct script_shape *shape)
 {
-    const struct hli_reply *status = hli_reply_item(reply, 0);
-
-    if (!status || status->kind != HLI_REPLY_INTEGER)
+    if (shape->plain == SCRIPT_PLAIN_NEVER)
         return false;
-    switch (id) {
-    case HLI_SCRIPT_FAIR_LOCK_ACQUIRE:
-    case HLI_SCRIPT_LATCH_COUNT:
-    case HLI_SCRIPT_LOCK_ACQUIRE:
-    case HLI_SCRIPT_PERMIT_ACQUIRE:
-    case HLI_SCRIPT_RW_READ_ACQUIRE:
-    case HLI_SCRIPT_RW_WRITE_ACQUIRE:
-    case HLI_SCRIPT_SEMAPHORE_ACQUIRE:
-        return status->integer == 0 || status->integer == 1;
-    case HLI_SCRIPT_MULTI_ACQUIRE: /* an item of it */
-        return true;
-    case HLI_SCRIPT_FAIR_LOCK_RELEASE:
-    case HLI_SCRIPT_FENCE_RELEASE:
-    case HLI_SCRIPT_FENCE_SET:
-    case HLI_SCRIPT_LATCH_COUNT_DOWN:
-    case HLI_SCRIPT_LOCK_RELEASE:
-    case HLI_SCRIPT_MULTI_RELEASE: /* an item of it */
-    case HLI_SCRIPT_PERMIT_RELEASE:
-    case HLI_SCRIPT_RW_READ_RELEASE:
-    case HLI_SCRIPT_RW_WRITE_RELEASE:
-    case HLI_SCRIPT_SEMAPHORE_ADD:
-        return status->integer == 1;
-    default:
-        return false;
-    }
+    const struct hli_reply *status = reply->item[0];
+    return status->kind == HLI_REPLY_INTEGER &&
+           (shape->plain == SCRIPT_PLAIN_YES ? status->integer == 1 : status->integer >= 0);
 }
 
 bool hli_script_is_plain(hli_script_id id, const struct hli_reply *reply)
 {
     if (!hli_script_may_answer(id, reply))
         return false;
-    if (id != HLI_SCRIPT_MULTI_ACQUIRE && id != HLI_SCRIPT_MULTI_RELEASE)
-        return script_is_plain(id, reply);
+    const struct script_shape *shape = &script_shapes[id];
+    if (shape->form != SCRIPT_ITEMS)
+        return script_is_plain(reply, shape);
     for (size_t i = 0; i < reply->length; i++)
-        if (!script_is_plain(id, reply->item[i]))
+        if (!script_is_plain(reply->item[i], shape))
             return false;
     return true;
 }

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The Lua scripts as part of the library: text for SCRIPT LOAD and digest for EVALSHA. The list,
- * the bytes and the digests are made from lua/ at build time, so none can differ from another.
+ * The Lua scripts as part of the library: text for SCRIPT LOAD and digest for EVALSHA. The build
+ * makes both from lua/, for each row of script_list.h.
  */
 
 #ifndef HLI_REDIS_SCRIPT_H
@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 typedef enum hli_script_id {
-#define X(upper, lower) HLI_SCRIPT_##upper,
+#define X(name, ...) HLI_SCRIPT_##name,
     HLI_SCRIPT_MAP(X)
 #undef X
         HLI_SCRIPT_COUNT
@@ -28,17 +28,17 @@ struct hli_script { /* immutable */
     char sha1[41]; /* lower-case hex, as Redis writes it */
 };
 
-/* In the generated source; others use hli_script_get(). */
+/* In the generated source; other files use hli_script_get(). */
 extern const struct hli_script hli_script_table[HLI_SCRIPT_COUNT];
 
 /* Borrowed, valid for ever. id is one of the enum's scripts. */
 const struct hli_script *hli_script_get(hli_script_id id);
 
-/* Is this a reply that the script can give? Pure. */
+/* True if the script can give this reply. Pure. */
 bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply);
 
-/* May a caller that has read this answer tell it: that something was taken or given back, or is
- * busy? Whatever else a script answers is the loop's. Pure. */
+/* True for a plain answer: acquired, released, or busy. A leader may deliver it itself; any other
+ * answer is left to the loop. Pure. */
 bool hli_script_is_plain(hli_script_id id, const struct hli_reply *reply);
 
 #endif

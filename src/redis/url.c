@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { URL_REDIS_PORT = 6379, URL_DATABASE_LIMIT = 1000000 };
 
@@ -18,17 +19,6 @@ struct url_part {
     const char *at;
     size_t length;
 };
-
-static int url_hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
 
 /* A percent-decoded copy. Errors: HL_EINVAL (a bad escape, or %00, which would cut the string),
  * HL_ENOMEM. */
@@ -43,14 +33,15 @@ static int url_decode(struct url_part part, char **ret_text)
             *to++ = part.at[i];
             continue;
         }
-        int high = i + 2 < part.length ? url_hex(part.at[i + 1]) : -1;
-        int low = i + 2 < part.length ? url_hex(part.at[i + 2]) : -1;
-        if (high < 0 || low < 0 || (high == 0 && low == 0)) {
+        char hex[3] = {0};
+        memcpy(hex, part.at + i + 1, i + 2 < part.length ? 2 : 0);
+        *to = (char)strtoul(hex, NULL, 16);
+        if (strspn(hex, "0123456789abcdefABCDEF") < 2 || *to == '\0') {
             *to = '\0';
             hli_secret_free(text);
             return HL_EINVAL;
         }
-        *to++ = (char)(high * 16 + low);
+        to++;
         i += 2;
     }
     *to = '\0';
@@ -58,7 +49,7 @@ static int url_decode(struct url_part part, char **ret_text)
     return 0;
 }
 
-/* What kept a part from being decoded. */
+/* Reports why a part could not be decoded. */
 static int url_undecoded(hl_error *err, int rc, const char *part)
 {
     if (rc == HL_ENOMEM)
@@ -68,22 +59,16 @@ static int url_undecoded(hl_error *err, int rc, const char *part)
 
 static int url_number(struct url_part part, uint32_t limit, uint32_t *ret_number)
 {
-    uint32_t number = 0;
-
-    if (part.length == 0 || part.length > 9)
+    if (part.length == 0 || part.length > 9 || strspn(part.at, "0123456789") < part.length)
         return HL_EINVAL;
-    for (size_t i = 0; i < part.length; i++) {
-        if (part.at[i] < '0' || part.at[i] > '9')
-            return HL_EINVAL;
-        number = number * 10 + (uint32_t)(part.at[i] - '0');
-    }
+    unsigned long number = strtoul(part.at, NULL, 10); /* to the mark behind the part */
     if (number > limit)
         return HL_EINVAL;
-    *ret_number = number;
+    *ret_number = (uint32_t)number;
     return 0;
 }
 
-/* Takes what stands before `mark` off the front of `rest`; false when there is no mark. */
+/* Cuts the text before `mark` off the front of `rest`; false when there is no mark. */
 static bool url_cut(struct url_part *rest, char mark, struct url_part *ret_front)
 {
     const char *at = memchr(rest->at, mark, rest->length);
@@ -104,7 +89,8 @@ static int url_login(struct url_part login, struct hli_url *url, hl_error *err)
 
     if (user.length > 0)
         rc = url_decode(user, &url->username);
-    if (rc == 0 && has_password)
+    /* Both are empty, as in a template with empty variables: no login. */
+    if (rc == 0 && has_password && (login.length > 0 || user.length > 0))
         rc = url_decode(login, &url->password);
     return rc == 0 ? 0 : url_undecoded(err, rc, "user or password");
 }
@@ -112,18 +98,23 @@ static int url_login(struct url_part login, struct hli_url *url, hl_error *err)
 static int url_database(struct url_part part, struct hli_url *url, hl_error *err)
 {
     if (url_number(part, URL_DATABASE_LIMIT, &url->database) < 0)
-        return hli_fail(err, HL_EINVAL, "URL: the database is not a number");
+        return hli_fail(err, HL_EINVAL, "URL: the database is not a number from 0 to %d",
+                        URL_DATABASE_LIMIT);
     return 0;
 }
 
-/* Printable, and none of the marks that end a host: a password whose @ is not encoded would else
- * become part of the host, and be shown with it. */
+/* True if the text is printable and has none of the marks that end a host. */
 static bool url_is_host(const char *text)
 {
     for (; *text; text++)
         if (*text <= ' ' || *text > '~' || strchr("/?#@[]", *text))
             return false;
     return true;
+}
+
+static bool url_has(struct url_part part, char mark)
+{
+    return memchr(part.at, mark, part.length) != NULL;
 }
 
 /* host, host:port, [v6], [v6]:port */
@@ -141,6 +132,9 @@ static int url_host(struct url_part rest, struct hli_url *url, hl_error *err)
             port = (struct url_part){rest.at + 1, rest.length - 1};
     } else if (url_cut(&rest, ':', &host)) {
         port = rest;
+        if (url_has(port, ':'))
+            return hli_fail(err, HL_EINVAL,
+                            "URL: an IPv6 address stands in brackets, redis://[::1]:6379");
     }
     if (host.length == 0)
         return hli_fail(err, HL_EINVAL, "URL: no host");
@@ -153,16 +147,30 @@ static int url_host(struct url_part rest, struct hli_url *url, hl_error *err)
     return rc == 0 ? 0 : url_undecoded(err, rc, "host");
 }
 
+/* Else a password with an @ or / that is not encoded would become part of the host, and be shown in
+ * errors. */
+static int url_check_marks(struct url_part authority, struct url_part database, hl_error *err)
+{
+    if (url_has(authority, '@') || url_has(database, '@'))
+        return hli_fail(err, HL_EINVAL,
+                        "URL: an @ in the user or password is written %%40, a / %%2F");
+    if (url_has(authority, '?'))
+        return hli_fail(err, HL_EINVAL,
+                        "URL: the database is written /1; ?db= is for unix:// only");
+    return 0;
+}
+
 static int url_parse_tcp(struct url_part rest, struct hli_url *url, hl_error *err)
 {
-    struct url_part login = {NULL, 0}, authority = rest;
-    int rc = 0;
+    struct url_part login = {NULL, 0}, authority = rest, database = {rest.at, 0};
 
-    if (url_cut(&rest, '/', &authority)) {
-        if (rest.length > 0)
-            rc = url_database(rest, url, err);
-    }
-    if (rc == 0 && url_cut(&authority, '@', &login))
+    if (url_cut(&rest, '/', &authority))
+        database = rest;
+    bool has_login = url_cut(&authority, '@', &login);
+    int rc = url_check_marks(authority, database, err);
+    if (rc == 0 && database.length > 0)
+        rc = url_database(database, url, err);
+    if (rc == 0 && has_login)
         rc = url_login(login, url, err);
     return rc == 0 ? url_host(authority, url, err) : rc;
 }
@@ -185,34 +193,42 @@ static int url_parse_unix(struct url_part rest, struct hli_url *url, hl_error *e
     return rc == 0 ? 0 : url_undecoded(err, rc, "path");
 }
 
-static bool url_has_scheme(const char *text, const char *scheme)
+/* The text behind the scheme, or NULL. Schemes may be upper or lower case. */
+static const char *url_behind(const char *text, const char *scheme)
 {
-    return strncmp(text, scheme, strlen(scheme)) == 0;
+    return strncasecmp(text, scheme, strlen(scheme)) == 0 ? text + strlen(scheme) : NULL;
 }
 
 static int url_refuse_scheme(const char *text, hl_error *err)
 {
-    static const char *const later[] = {"rediss://", "redis-sentinel://", "redis-cluster://",
+    static const char *const tls[] = {"rediss://", "valkeys://"};
+    static const char *const later[] = {"redis-sentinel://", "redis-cluster://",
                                         "redis-masters://"};
 
+    for (size_t i = 0; i < sizeof(tls) / sizeof(tls[0]); i++)
+        if (url_behind(text, tls[i]))
+            return hli_fail(err, HL_ENOTSUP,
+                            "URL: %s: this version speaks no TLS; let stunnel do so, and give the "
+                            "unix:// or redis:// address at which it listens",
+                            tls[i]);
     for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++)
-        if (url_has_scheme(text, later[i]))
+        if (url_behind(text, later[i]))
             return hli_fail(err, HL_ENOTSUP, "URL: %s is not supported by this version", later[i]);
-    return hli_fail(err, HL_EINVAL, "URL: it begins with neither redis:// nor unix://");
+    return hli_fail(err, HL_EINVAL, "URL: it begins with none of redis://, valkey:// and unix://");
 }
 
 int hli_url_parse(const char *text, struct hli_url *ret_url, hl_error *err)
 {
-    static const char tcp[] = "redis://", local[] = "unix://";
     struct hli_url url = {.kind = HLI_URL_TCP};
+    const char *tcp = url_behind(text, "redis://"), *local = url_behind(text, "unix://");
     int rc;
 
-    if (url_has_scheme(text, tcp))
-        rc = url_parse_tcp((struct url_part){text + strlen(tcp), strlen(text) - strlen(tcp)}, &url,
-                           err);
-    else if (url_has_scheme(text, local))
-        rc = url_parse_unix((struct url_part){text + strlen(local), strlen(text) - strlen(local)},
-                            &url, err);
+    if (!tcp)
+        tcp = url_behind(text, "valkey://");
+    if (tcp)
+        rc = url_parse_tcp((struct url_part){tcp, strlen(tcp)}, &url, err);
+    else if (local)
+        rc = url_parse_unix((struct url_part){local, strlen(local)}, &url, err);
     else
         rc = url_refuse_scheme(text, err);
     if (rc < 0)
@@ -228,11 +244,6 @@ void hli_url_deinit(struct hli_url *url)
     hli_secret_free(url->username);
     hli_secret_free(url->password);
     *url = (struct hli_url){0};
-}
-
-char *hli_secret_copy(const char *secret)
-{
-    return secret ? strdup(secret) : NULL;
 }
 
 void hli_secret_free(char *secret)

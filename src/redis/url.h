@@ -19,19 +19,18 @@ struct hli_url {
     char *username, *password;
 };
 
-/* redis://[user[:password]@]host[:port][/db], redis://:password@host, unix:///path[?db=n]; see
- * hl_client_open(). Errors: HL_EINVAL, HL_ENOTSUP, HL_ENOMEM; the text never repeats the URL, which
- * may hold a password. */
+/* redis://[user[:password]@]host[:port][/db], redis://:password@host, unix:///path[?db=n], and
+ * valkey:// for redis://; see hl_client_open(). Errors: HL_EINVAL, HL_ENOTSUP, HL_ENOMEM; their
+ * text never repeats the URL, which may contain a password. */
 int hli_url_parse(const char *text, struct hli_url *ret_url, hl_error *err);
 
 /* Wipes the secrets before it frees them. */
 void hli_url_deinit(struct hli_url *url);
 
-/* A copy that hli_secret_free() wipes. NULL gives NULL. */
-char *hli_secret_copy(const char *secret);
+/* Wipes the secret before it frees it. NULL is fine. */
 void hli_secret_free(char *secret);
 
-/* "127.0.0.1:6379", "[::1]:6379", or a path: for those who read it. */
+/* "127.0.0.1:6379", "[::1]:6379", or a path, for messages. */
 void hli_url_where(const struct hli_url *url, char *text, size_t size);
 
 #endif

@@ -2,29 +2,22 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What the tests share in which a server forbids: its user "locker", who may do the least that his
- * locks need, and the log of what he was denied.
+ * The fixture of the tests in which a server denies commands: its user "locker", with the least
+ * rights that locks need, and the log of that user's denials.
  */
 #ifndef HL_TEST_ACL_KIT_H
 #define HL_TEST_ACL_KIT_H
 
 #include "server_fault.h"
 
-static struct redis_server *server;
-
 /* "user locker on >pw KEYS CHANNELS COMMANDS", a constant */
 static inline void acl_up(const char *locker)
 {
-    server = redis_server_start(&(struct redis_options){.config = locker});
+    server_up_with(&(struct redis_options){.config = locker});
 }
 
-static inline void acl_down(void)
-{
-    redis_server_stop(server);
-}
-
-/* As him; events may be NULL. */
-static inline hl_client_options acl_options(struct fault_events *events)
+/* A client of that user; events may be NULL. */
+static inline hl_client_options acl_options(struct events *events)
 {
     hl_client_options options = fault_options(events);
     options.username = "locker";
@@ -44,7 +37,7 @@ static inline bool acl_may_be_denied(const char *command)
     return false;
 }
 
-/* Denied were only those that may be, and channels that begin so; NULL: no channel. */
+/* Checks that only those were denied, and channels with this prefix; NULL: no channel. */
 static inline void acl_check_log(const char *channels)
 {
     redisReply *log = redis_command(server, "ACL LOG 100");

@@ -20,19 +20,24 @@ Test(connection_cut_everywhere, a_renewal, .timeout = 300)
     cut_sweep(cut_renewed, 1);
 }
 
+Test(connection_cut_everywhere, a_longer_lease, .timeout = 300)
+{
+    cut_sweep(cut_updated, 1);
+}
+
 Test(connection_cut_everywhere, a_wait_and_its_subscription, .timeout = 300)
 {
     cut_sweep(cut_waiting, 1);
 }
 
-Test(connection_cut_everywhere, a_greeting, .timeout = 300)
+Test(connection_cut_everywhere, a_handshake, .timeout = 300)
 {
-    cut_sweep(cut_greeting, 1);
+    cut_sweep(cut_handshake, 1);
 }
 
-Test(connection_cut_everywhere, a_greeting_of_a_lazy_client, .timeout = 300)
+Test(connection_cut_everywhere, a_handshake_of_a_lazy_client, .timeout = 300)
 {
-    cut_sweep(cut_greeting_lazily, 1);
+    cut_sweep(cut_handshake_lazily, 1);
 }
 
 Test(connection_cut_everywhere, acquire_and_release_with_scripts_to_load, .timeout = 900)

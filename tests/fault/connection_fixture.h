@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* A server, a proxy before it, and clients that lose patience early: what the tests of broken
- * connections begin with. */
+/* The fixture of the tests of broken connections: a server, a proxy before it, and clients with
+ * short timeouts. */
 #ifndef HL_TEST_CONNECTION_FIXTURE_H
 #define HL_TEST_CONNECTION_FIXTURE_H
 
@@ -10,9 +10,9 @@
 #include <pthread.h>
 
 #include "support/handle.h"
+#include "support/kit.h"
 #include "support/proxy.h"
 #include "support/redis_probe.h"
-#include "support/test.h"
 
 enum { CONNECTION_PATIENCE_MS = 150 }; /* the request timeout, before slow_ms() */
 
@@ -23,7 +23,8 @@ struct connection {
 
 static inline struct connection connection_start(const struct redis_options *options)
 {
-    struct connection c = {.server = redis_server_start(options)};
+    server = redis_server_start(options);
+    struct connection c = {.server = server};
     c.proxy = proxy_start_before(c.server);
     return c;
 }
@@ -43,7 +44,7 @@ static inline int connection_of_commands(const struct connection *c)
     return number;
 }
 
-/* No poll and no lease ends during a test: what happens was caused by the fault. */
+/* No poll and no lease ends during a test, so the fault is the cause of all that happens. */
 static inline hl_client_options connection_options(void)
 {
     hl_client_options options = HL_CLIENT_OPTIONS_INIT;
@@ -56,31 +57,6 @@ static inline hl_client_options connection_options(void)
     options.backoff_max_ms = 20;
     return options;
 }
-
-static inline hl_client *connection_open(const char *url, const hl_client_options *options)
-{
-    hl_client *client = NULL;
-    hl_error err = HL_ERROR_INIT;
-    check_msg(hl_client_open(url, options, &client, &err) == 0, "open: %s", err.text);
-    return client;
-}
-
-static inline hl_lock *connection_lock(hl_client *client, const char *name)
-{
-    hl_lock *lock = NULL;
-    check_int(handle_new(client, name, &lock, NULL), HL_OK);
-    return lock;
-}
-
-/* The code is the one expected; else the test says which it was, and its text. */
-#define expect_code(call, expected)                                                                \
-    do {                                                                                           \
-        hl_error err_ = HL_ERROR_INIT;                                                             \
-        hl_error *err = &err_;                                                                     \
-        int code_ = (call);                                                                        \
-        check_msg(code_ == (expected), "%s: %s, expected %s: %s", #call, hl_err_name(code_),       \
-                  hl_err_name(expected), err_.text);                                               \
-    } while (0)
 
 /* A call in a thread of its own; the code and the text are there after connection_join(). */
 struct connection_call {
@@ -117,10 +93,10 @@ static inline void connection_join(struct connection_call *call)
 }
 
 /* Is the key held by exactly one field, and that one of this client's? */
-static inline bool connection_key_is_of(struct redis_server *server, const char *name,
+static inline bool connection_key_is_of(struct redis_server *of, const char *name,
                                         const hl_client *client)
 {
-    const char *fields = redis_str(server, "HKEYS %s", name);
+    const char *fields = redis_str(of, "HKEYS %s", name);
     return strncmp(fields, hl_client_id(client), 36) == 0 && strchr(fields, ' ') == NULL;
 }
 
@@ -134,7 +110,7 @@ static inline bool connection_number_is_there(void *arg)
 {
     const struct connection_number *number = arg;
     hl_stats stats = {.size = sizeof stats};
-    check_int(hl_client_stats(number->client, &stats), HL_OK);
+    expect_ok(hl_client_stats(number->client, &stats));
     return number->read(&stats) >= number->at_least;
 }
 
@@ -143,26 +119,9 @@ static inline uint64_t connection_reconnects(const hl_stats *stats)
     return stats->reconnects;
 }
 
-static inline uint64_t connection_waiters(const hl_stats *stats)
-{
-    return stats->waiters_now;
-}
-
 static inline uint64_t connection_renewals(const hl_stats *stats)
 {
     return stats->renewals;
-}
-
-static inline uint64_t connection_losses(const hl_stats *stats)
-{
-    return stats->losses;
-}
-
-static inline uint64_t connection_count(hl_client *client, uint64_t (*read)(const hl_stats *))
-{
-    hl_stats stats = {.size = sizeof stats};
-    check_int(hl_client_stats(client, &stats), HL_OK);
-    return read(&stats);
 }
 
 static inline bool connection_wait_for(hl_client *client, uint64_t (*read)(const hl_stats *),

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* A connection that nobody uses and that has died without a word: found by the client's PINGs. */
+/* An idle connection that has died silently: the client's PINGs find it. */
 
 #include "connection_fixture.h"
 
@@ -11,14 +11,13 @@ static void check_idle(int which, enum proxy_direction direction)
 {
     hl_client_options options = connection_options();
     struct connection c = connection_start(NULL);
-    hl_client *client = connection_open(proxy_url(c.proxy), &options);
+    hl_client *client = open_client_at(proxy_url(c.proxy), &options);
     proxy_hold(c.proxy, which, direction);
     int64_t begin_ms = now_ms();
-    check(connection_wait_for(client, connection_reconnects, 1,
-                              PING_EVERY_MS + CONNECTION_PATIENCE_MS + 1000));
+    wait_stat(client, reconnects, 1);
     check(now_ms() - begin_ms > CONNECTION_PATIENCE_MS);
-    expect_code(hl_client_ping(client, -1, err), HL_OK);
-    check_int(hl_client_close(client), HL_OK);
+    expect_ok(hl_client_ping(client, -1, ERR));
+    close_client(client);
     connection_stop(&c);
 }
 
@@ -37,27 +36,62 @@ Test(connection_idle, a_pubsub_link_that_sends_into_the_void_is_found)
     check_idle(1, PROXY_UP);
 }
 
-/* While somebody waits for a message on it: subscribed again, and asked, long before the poll. */
+/* While a call waits for a message on it: subscribed again, and asked, long before the poll. */
 Test(connection_idle, a_dead_pubsub_link_keeps_no_waiter)
 {
     hl_client_options options = connection_options();
     struct connection c = connection_start(NULL);
     struct connection_call call;
     options.poll_ms = slow_ms(60000);
-    hl_client *client = connection_open(proxy_url(c.proxy), &options);
-    hl_client *other = connection_open(redis_server_url(c.server), &options);
-    hl_lock *lock = connection_lock(client, "idle"), *others_lock = connection_lock(other, "idle");
-    expect_code(hl_lock_acquire(others_lock, err), HL_OK);
+    hl_client *client = open_client_at(proxy_url(c.proxy), &options);
+    hl_client *other = open_client_at(redis_server_url(c.server), &options);
+    hl_lock *lock = new_lock(client, "idle"), *others_lock = new_lock(other, "idle");
+    expect_ok(hl_lock_acquire(others_lock, ERR));
     connection_call_start(&call, lock, slow_ms(30000));
     check(redis_wait_subscribers(c.server, "redisson_lock__channel:{idle}", 1, 5000));
     proxy_hold(c.proxy, 1, PROXY_DOWN);
-    expect_code(hl_lock_release(others_lock, err), HL_OK);
+    expect_ok(hl_lock_release(others_lock, ERR));
     connection_join(&call);
     check_msg(call.code == HL_OK && call.lasted_ms < slow_ms(PING_EVERY_MS + 2000), "%lld ms: %s",
               (long long)call.lasted_ms, call.err.text);
-    hl_lock_free(lock);
-    hl_lock_free(others_lock);
-    check_int(hl_client_close(client), HL_OK);
-    check_int(hl_client_close(other), HL_OK);
+    free_lock(lock);
+    free_lock(others_lock);
+    close_client(client);
+    close_client(other);
     connection_stop(&c);
+}
+
+static bool idle_has_gone(void *arg)
+{
+    (void)arg;
+    return redis_clients(server, REDIS_PUBSUB, "hirelock") == 0 &&
+           redis_clients(server, REDIS_NORMAL, "hirelock") == 0;
+}
+
+/* A replica answers scripts that only read, too: only the keepalive asks for the role. */
+Test(connection_idle, a_master_that_became_a_replica_is_found)
+{
+    hl_client_options options = connection_options();
+    server = redis_server_start(NULL);
+    hl_client *client = open_client_at(redis_server_url(server), &options);
+    redis_do(server, "REPLICAOF 127.0.0.1 1");
+    check(wait_until(idle_has_gone, NULL, PING_EVERY_MS + 3000));
+    redis_do(server, "REPLICAOF NO ONE");
+    wait_stat(client, reconnects, 1);
+    close_client(client);
+    redis_server_stop(server);
+}
+
+/* The server closes the first connection; a faster keepalive preserves the next one. */
+Test(connection_idle, a_server_that_closes_idle_connections_soon_does_so_once)
+{
+    hl_client_options options = connection_options();
+    server = redis_server_start(NULL);
+    options.request_timeout_ms = slow_ms(1000);
+    hl_client *client = open_client_at(redis_server_url(server), &options);
+    redis_do(server, "CONFIG SET timeout 2");
+    wait_stat(client, reconnects, 1);
+    check(!connection_wait_for(client, connection_reconnects, 2, 8000));
+    close_client(client);
+    redis_server_stop(server);
 }

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Connections that break, fall silent and lose messages, of processes that hand one lock on: by
- * grants, passes and lingering tenures, with posted releases among them. */
+ * grants, passes and retained locks, with posted releases among them. */
 
 #include "support/crowd.h"
 #include "support/proxy.h"
@@ -77,7 +77,7 @@ Test(contended_connections, cuts_at_any_byte_cost_no_exclusion, .init = start, .
     for (int i = 0; i < CUTS; i++) {
         enum proxy_direction way = rand_r(&seed) % 2 ? PROXY_UP : PROXY_DOWN;
         uint64_t bytes = (uint64_t)rand_r(&seed) % 4000;
-        proxy_cut_once(proxy, way, bytes, rand_r(&seed) % 2 ? PROXY_RST : PROXY_FIN);
+        proxy_cut_once(proxy, PROXY_EVERY, way, bytes, rand_r(&seed) % 2 ? PROXY_RST : PROXY_FIN);
         struct deadline deadline = deadline_in(5000);
         while (proxy_cuts(proxy) <= i && !deadline_is_over(deadline))
             deadline_nap();

@@ -6,6 +6,7 @@
  * nobody is forgotten. */
 #include "memory_kit.h"
 
+#include "support/kinds.h"
 #include <sched.h>
 #include <semaphore.h>
 
@@ -29,7 +30,7 @@ struct scene {
     hl_client *client[2];
     atomic_int inside;
     atomic_bool is_over;
-    uint64_t passes, grants, lingers; /* in all runs */
+    uint64_t passes, grants, retained; /* in all runs */
     sem_t may_go;
     struct runner {
         struct scene *scene;
@@ -47,7 +48,7 @@ static void runner_release(struct runner *runner)
     do {
         code = hl_lock_release(runner->lock, NULL);
     } while (code == HL_ENOMEM);
-    check_msg(code == HL_OK || (runner->turns == 0 && (code == HL_ELOST || code == HL_EUNKNOWN)),
+    check_msg(code == HL_OK || (runner->turns == 0 && (code == HL_ELOST || code == HL_EINDOUBT)),
               "%s", hl_err_name(code));
 }
 
@@ -87,9 +88,9 @@ static hl_lock *scene_lock(hl_client *client)
 {
     hl_lock_options options = HL_LOCK_OPTIONS_INIT;
     hl_lock *lock = NULL;
-    options.flags = HL_LOCK_POSTED_RELEASE;
-    options.linger_ms = 5;
-    kit_expect(hl_lock_new_with(client, "passed", &options, &lock, &err), HL_OK);
+    options.flags = HL_LOCK_ASYNC_RELEASE;
+    options.retain_ms = 5;
+    expect_ok(lock_new_with(client, "passed", &options, &lock, ERR));
     return lock;
 }
 
@@ -98,7 +99,7 @@ static void scene_start(struct scene *scene, int turns)
     hl_client_options options = kit_options(lease_ms(), NULL);
     sem_init(&scene->may_go, 0, 0);
     for (int i = 0; i < 2; i++)
-        scene->client[i] = kit_open(redis_server_url(server), &options);
+        scene->client[i] = open_client(&options);
     for (int i = 0; i < THREADS; i++) {
         struct runner *runner = &scene->runner[i];
         *runner = (struct runner){.scene = scene, .turns = turns};
@@ -123,15 +124,15 @@ static void scene_join(struct scene *scene)
 static void scene_end(struct scene *scene)
 {
     for (int i = 0; i < 2; i++) {
-        hl_stats stats = kit_stats(scene->client[i]);
+        hl_stats stats = stats_of(scene->client[i]);
         scene->passes += stats.passes;
         scene->grants += stats.grants;
-        scene->lingers += stats.lingers;
+        scene->retained += stats.retained;
     }
     for (int i = 0; i < THREADS; i++)
-        hl_lock_free(scene->runner[i].lock);
+        free_lock(scene->runner[i].lock);
     for (int i = 0; i < 2; i++)
-        check_int(hl_client_close(scene->client[i]), HL_OK);
+        close_client(scene->client[i]);
     kit_expect_no_threads();
     check_int(census_files(), files_before);
     check(redis_wait_int(server, 0, 5000, "DBSIZE"));
@@ -154,7 +155,7 @@ static void sweep_verify(void *arg, bool failed)
     scene_end(arg);
 }
 
-Test(contended_memory, one_failure_costs_nobody_a_turn, .init = start, .fini = memory_down)
+Test(contended_memory, one_failure_costs_no_waiter_a_turn, .init = start, .fini = memory_down)
 {
     struct scene scene = {.passes = 0};
     long failures = failing_malloc_sweep(&(struct failing_scenario){.scope = FAILING_PROCESS,
@@ -179,7 +180,7 @@ static bool turn_has_come(void *arg)
 }
 
 /* Afterwards each has its turn, at the latest when a lease is over whose release was lost. */
-Test(contended_memory, a_time_without_memory_forgets_nobody, .init = start, .fini = memory_down)
+Test(contended_memory, a_time_without_memory_forgets_no_waiter, .init = start, .fini = memory_down)
 {
     struct scene scene = {.passes = 0};
     struct deadline deadline = deadline_in(STORM_MS);
@@ -198,5 +199,5 @@ Test(contended_memory, a_time_without_memory_forgets_nobody, .init = start, .fin
     atomic_store(&scene.is_over, true);
     scene_join(&scene);
     scene_end(&scene);
-    check(scene.passes + scene.grants + scene.lingers > 0);
+    check(scene.passes + scene.grants + scene.retained > 0);
 }

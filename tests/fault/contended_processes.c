@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Processes that die, stop, fork, close and lose threads, while they and others hand one lock on:
- * by grants, passes and lingering tenures, with posted releases among them. */
+ * by grants, passes and retained locks, with posted releases among them. */
 
 #include "support/crowd.h"
 #include "support/redis_probe.h"
@@ -26,7 +26,7 @@ static void stop(void)
     redis_server_stop(server);
 }
 
-/* The lease ends by itself, and nobody tells. */
+/* The lease ends by itself, without a message. */
 Test(contended_processes, a_killed_holder_costs_the_rest_of_its_lease, .init = start, .fini = stop)
 {
     int victim = crowd_stop_holder(crowd);
@@ -35,8 +35,9 @@ Test(contended_processes, a_killed_holder_costs_the_rest_of_its_lease, .init = s
     crowd_end(crowd, false);
 }
 
-/* It looks as if it listened, for its socket stands; so it is granted, once. */
-Test(contended_processes, a_killed_one_that_was_granted_costs_a_claim, .init = start, .fini = stop)
+/* Its socket is open, so it seems to listen; so it is granted the lock, once. */
+Test(contended_processes, a_waiter_killed_after_its_grant_costs_a_claim, .init = start,
+     .fini = stop)
 {
     int victim = crowd_stop_queued(crowd);
     crowd_wait_granted(crowd, victim);
@@ -46,7 +47,7 @@ Test(contended_processes, a_killed_one_that_was_granted_costs_a_claim, .init = s
 }
 
 /* None, if the server notices its end before its turn comes. */
-Test(contended_processes, a_killed_one_in_the_queue_costs_a_claim_at_most, .init = start,
+Test(contended_processes, a_waiter_killed_in_the_queue_costs_a_claim_at_most, .init = start,
      .fini = stop)
 {
     int victim = crowd_stop_queued(crowd);
@@ -67,9 +68,9 @@ Test(contended_processes, a_survivor_of_two_that_stopped_in_the_queue_waits_once
     crowd_end(crowd, true);
 }
 
-/* Whoever of them was inside believes no more when it runs again. */
-Test(contended_processes, a_holder_stopped_past_its_lease_is_followed_and_knows_it, .init = start,
-     .fini = stop)
+/* A stopped holder does not believe in its hold when it runs again. */
+Test(contended_processes, a_holder_stopped_past_its_lease_is_followed_and_knows_its_loss,
+     .init = start, .fini = stop)
 {
     for (int round = 0; round < 2; round++) {
         int victim = crowd_stop_holder(crowd);
@@ -81,7 +82,7 @@ Test(contended_processes, a_holder_stopped_past_its_lease_is_followed_and_knows_
     crowd_end(crowd, true);
 }
 
-Test(contended_processes, one_stopped_with_a_grant_on_its_way_does_not_take_it_up_late,
+Test(contended_processes, a_process_stopped_before_its_grant_comes_does_not_take_it_up_late,
      .init = start, .fini = stop)
 {
     for (int round = 0; round < 3; round++) {
@@ -96,7 +97,8 @@ Test(contended_processes, one_stopped_with_a_grant_on_its_way_does_not_take_it_u
 }
 
 /* The key is left to its lease, however many of its own process wait. */
-Test(contended_processes, a_thread_that_ends_inside_costs_a_lease, .init = start, .fini = stop)
+Test(contended_processes, a_thread_that_ends_while_it_holds_costs_a_lease, .init = start,
+     .fini = stop)
 {
     for (int i = 0; i < CROWD_PROCESSES; i++) {
         crowd_order(crowd, i, CROWD_LEAVES);
@@ -105,7 +107,7 @@ Test(contended_processes, a_thread_that_ends_inside_costs_a_lease, .init = start
     crowd_end(crowd, false);
 }
 
-Test(contended_processes, a_close_ends_all_waits_and_frees_what_lingers, .init = start,
+Test(contended_processes, a_close_ends_all_waits_and_frees_retained_locks, .init = start,
      .fini = stop)
 {
     for (int i = 0; i < CROWD_PROCESSES - 1; i++) {

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* A server that restarts, forgets, refuses, stalls or is tampered with, while processes hand one
- * lock on: by grants, passes and lingering tenures, with posted releases among them. */
+ * lock on: by grants, passes and retained locks, with posted releases among them. */
 
 #include "support/crowd.h"
 #include "support/redis_probe.h"
@@ -49,7 +49,7 @@ static void expect_recovery(void)
     crowd_end(crowd, false);
 }
 
-/* Whose hold was lost with the data hears of it with its next renewal. */
+/* A holder whose data were lost learns of it by its next renewal. */
 static void expect_recovery_from_loss(void)
 {
     crowd_expect_served(crowd, CROWD_LEASE_MS + CROWD_POLL_MS + SLACK_MS);
@@ -105,7 +105,8 @@ Test(contended_server, a_server_that_is_loading_is_waited_for, .init = start_loa
     expect_recovery();
 }
 
-/* Who stands in the queue is granted all the same; then nobody gets in until there is memory. */
+/* A queued waiter is granted the lock all the same; then no client acquires until there is memory.
+ */
 Test(contended_server, a_full_server_grants_and_frees, .init = start, .fini = stop)
 {
     for (int i = 0; i < 4; i++) {
@@ -120,13 +121,13 @@ Test(contended_server, a_full_server_grants_and_frees, .init = start, .fini = st
 
 static void be_a_replica(int64_t ms)
 {
-    redis_do(server, "REPLICAOF 127.0.0.1 1"); /* nobody is there: it keeps its data */
+    redis_do(server, "REPLICAOF 127.0.0.1 1"); /* no server is there: it keeps its data */
     crowd_go_on(ms);
     redis_do(server, "REPLICAOF NO ONE");
     crowd_expect_served(crowd, CROWD_LEASE_MS + CROWD_POLL_MS + SLACK_MS);
 }
 
-Test(contended_server, one_that_takes_no_writes_for_a_time_costs_no_exclusion, .init = start,
+Test(contended_server, a_server_that_takes_no_writes_for_a_time_costs_no_exclusion, .init = start,
      .fini = stop)
 {
     be_a_replica(CROWD_LEASE_MS / 5);
@@ -154,7 +155,7 @@ Test(contended_server, flushed_data_are_recovered_from, .init = start, .fini = s
     expect_recovery_from_loss();
 }
 
-/* The queue alone is no promise: who stood in it asks again. */
+/* The queue alone is no promise: each waiter asks again. */
 Test(contended_server, a_lost_queue_costs_a_poll, .init = start, .fini = stop)
 {
     struct deadline deadline = deadline_in(500);

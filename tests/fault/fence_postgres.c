@@ -8,13 +8,13 @@
  */
 #include "process_kit.h"
 
+#include "support/kinds.h"
 #include "support/postgres_server.h"
 #include "support/process.h"
 #include "support/redis_probe.h"
 
 enum { GO, READY, GO_ON, DONE };
 
-static struct redis_server *server;
 static struct postgres_server *database;
 static struct postgres_link *sql;
 
@@ -93,7 +93,7 @@ struct late_writer { /* shared with the parent */
 static hl_lock *fenced(hl_client *client)
 {
     hl_lock *lock = NULL;
-    kit_expect(hl_fenced_lock_new(client, "account:7", NULL, &lock, &err), HL_OK);
+    expect_ok(fenced_lock_new(client, "account:7", NULL, &lock, ERR));
     return lock;
 }
 
@@ -103,10 +103,10 @@ static void hold_over_a_stop(struct process *self, void *arg)
     struct late_writer *late = process_shared(self);
     check(process_await(self, GO, 1, 60000));
     hl_client_options options = kit_options(slow_ms(450), NULL);
-    hl_client *client = kit_open(late->redis, &options);
+    hl_client *client = open_client_at(late->redis, &options);
     hl_lock *lock = fenced(client);
     struct postgres_link *link = postgres_open(late->database);
-    kit_expect(hl_lock_acquire(lock, &err), HL_OK);
+    expect_ok(hl_lock_acquire(lock, ERR));
     int64_t balance = balance_of(link);
     late->token = hl_lock_token(lock, NULL);
     check(late->token > 0 && hl_lock_is_held(lock, NULL)); /* it looks, all is well, and then: */
@@ -114,10 +114,10 @@ static void hold_over_a_stop(struct process *self, void *arg)
     check(process_await(self, GO_ON, 1, 60000));
     late->was_taken = write(link, balance - 50, late->token);
     process_tell(self, DONE);
-    kit_expect(hl_lock_release(lock, &err), HL_ELOST);
+    expect_outcome(hl_lock_release(lock, ERR), HL_ELOST);
     postgres_close(link);
-    hl_lock_free(lock);
-    check_int(hl_client_close(client), HL_OK);
+    free_lock(lock);
+    close_client(client);
 }
 
 /* Returns whether the late write was taken. */
@@ -130,22 +130,22 @@ static bool write_late(struct process *holder, writing *write)
     check(process_await(holder, READY, 1, 60000));
     process_stop(holder);
 
-    hl_client *client = kit_open(redis_server_url(server), NULL);
+    hl_client *client = open_client(NULL);
     hl_lock *lock = fenced(client);
-    kit_expect(hl_lock_acquire_for(lock, slow_ms(20000), &err), HL_OK);
+    expect_ok(hl_lock_acquire_for(lock, slow_ms(20000), ERR));
     check(hl_lock_token(lock, NULL) > late->token);
     check_int(balance_of(sql), 100);
     check(write(sql, 70, hl_lock_token(lock, NULL)));
     check(write(sql, 69, hl_lock_token(lock, NULL))); /* a holder may write more than once */
-    kit_expect(hl_lock_release(lock, &err), HL_OK);
+    expect_ok(hl_lock_release(lock, ERR));
 
     process_tell(holder, GO_ON);
     process_continue(holder);
     check(process_await(holder, DONE, 1, 60000));
     bool was_taken = late->was_taken;
     check_int(process_finish(holder, 10000), 0);
-    hl_lock_free(lock);
-    check_int(hl_client_close(client), HL_OK);
+    free_lock(lock);
+    close_client(client);
     return was_taken;
 }
 
@@ -157,25 +157,27 @@ static bool stage(writing *write)
     return write_late(holder, write);
 }
 
-Test(fence_postgres, a_late_write_without_a_token_is_taken_and_undoes_anothers, .fini = stop)
+Test(fence_postgres, a_late_write_without_a_token_is_taken_and_undoes_anothers, .fini = stop,
+     .timeout = 200)
 {
     check(stage(write_blindly));
     check_int(balance_of(sql), 50);
 }
 
-Test(fence_postgres, a_late_update_is_refused_by_its_token, .fini = stop)
+Test(fence_postgres, a_late_update_is_refused_by_its_token, .fini = stop, .timeout = 200)
 {
     check(!stage(write_update));
     check_int(balance_of(sql), 69);
 }
 
-Test(fence_postgres, a_late_upsert_is_refused_by_its_token, .fini = stop)
+Test(fence_postgres, a_late_upsert_is_refused_by_its_token, .fini = stop, .timeout = 200)
 {
     check(!stage(write_upsert));
     check_int(balance_of(sql), 69);
 }
 
-Test(fence_postgres, a_late_transaction_is_refused_by_the_row_of_its_lock, .fini = stop)
+Test(fence_postgres, a_late_transaction_is_refused_by_the_row_of_its_lock, .fini = stop,
+     .timeout = 200)
 {
     check(!stage(write_transaction));
     check_int(balance_of(sql), 69);

@@ -31,8 +31,8 @@ static hl_client_options lead_options(int64_t busy_poll_us)
 
 static void lead_pair(hl_lock *lock)
 {
-    expect_code(hl_lock_acquire(lock, err), HL_OK);
-    expect_code(hl_lock_release(lock, err), HL_OK);
+    expect_ok(hl_lock_acquire(lock, ERR));
+    expect_ok(hl_lock_release(lock, ERR));
 }
 
 /* No release is under way any more, nor its answer. */
@@ -40,15 +40,15 @@ static void lead_settle(struct lead *lead)
 {
     expect_gone(lead->c.server, "led");
     expect_gone(lead->c.server, "other");
-    expect_code(hl_client_ping(lead->client, -1, err), HL_OK);
+    expect_ok(hl_client_ping(lead->client, -1, ERR));
 }
 
 static void lead_start(struct lead *lead, const hl_client_options *options)
 {
     *lead = (struct lead){.c = connection_start(NULL)};
-    lead->client = connection_open(proxy_url(lead->c.proxy), options);
-    lead->lock = connection_lock(lead->client, "led");
-    lead->other = connection_lock(lead->client, "other");
+    lead->client = open_client_at(proxy_url(lead->c.proxy), options);
+    lead->lock = new_lock(lead->client, "led");
+    lead->other = new_lock(lead->client, "other");
     lead_pair(lead->lock); /* the scripts are loaded, and the first answer is the loop's */
     lead_pair(lead->lock);
     lead_settle(lead);
@@ -56,9 +56,9 @@ static void lead_start(struct lead *lead, const hl_client_options *options)
 
 static void lead_stop(struct lead *lead)
 {
-    hl_lock_free(lead->lock);
-    hl_lock_free(lead->other);
-    check_int(hl_client_close(lead->client), HL_OK);
+    free_lock(lead->lock);
+    free_lock(lead->other);
+    close_client(lead->client);
     connection_stop(&lead->c);
 }
 
@@ -68,7 +68,7 @@ static bool lead_is_answered(void *arg)
     return proxy_kept(lead->c.proxy, COMMANDS, PROXY_DOWN) > 0;
 }
 
-/* Somebody leads from now on: it has asked, and the answer is on its way. */
+/* A thread leads from now on: it has asked, and the answer is on its way. */
 static void lead_begin(struct lead *lead, int64_t wait_ms)
 {
     proxy_hold(lead->c.proxy, COMMANDS, PROXY_DOWN);
@@ -81,7 +81,7 @@ static void lead_go_on(struct lead *lead)
     proxy_release(lead->c.proxy, COMMANDS, PROXY_DOWN);
 }
 
-/* The call has ended well, and whoever comes next is answered too. */
+/* The call has ended well, and the next call is answered too. */
 static void lead_end(struct lead *lead)
 {
     connection_join(&lead->call);
@@ -90,8 +90,8 @@ static void lead_end(struct lead *lead)
     lead_pair(lead->other);
 }
 
-/* A law, for one who sleeps and for one who polls. */
-#define Law(name)                                                                                  \
+/* A law, for a caller that sleeps and for a caller that polls. */
+#define LeadingLaw(name)                                                                           \
     static void law_##name(int64_t busy_poll_us);                                                  \
     Test(leading, name)                                                                            \
     {                                                                                              \
@@ -124,16 +124,16 @@ static long loop_switches(void)
     return switches;
 }
 
-/* A handle without options: for the answer of a posted release nobody waits, so it is the loop's.
+/* A handle without options: for the answer of a posted release no call waits, so it is the loop's.
  */
-Law(wakes_no_other_thread)
+LeadingLaw(wakes_no_other_thread)
 {
     enum { PAIRS = 1000 };
-    struct redis_server *server = redis_server_start(NULL);
+    server = redis_server_start(NULL);
     hl_client_options options = lead_options(busy_poll_us);
-    hl_client *client = connection_open(redis_server_url(server), &options);
+    hl_client *client = open_client_at(redis_server_url(server), &options);
     hl_lock *lock = NULL;
-    check_int(hl_lock_new(client, "alone", &lock, NULL), HL_OK);
+    expect_ok(hl_lock_new(client, "alone", &lock, NULL));
     lead_pair(lock);
     long before = loop_switches();
     int64_t begin_ms = now_ms();
@@ -143,12 +143,12 @@ Law(wakes_no_other_thread)
     long lasted_ms = (long)(now_ms() - begin_ms); /* it has a timer of 10 ms then */
     check_msg(switches < PAIRS / 2 + lasted_ms / 5, "the loop slept %ld times in %d pairs, %ld ms",
               switches, PAIRS, lasted_ms);
-    hl_lock_free(lock);
-    check_int(hl_client_close(client), HL_OK);
+    free_lock(lock);
+    close_client(client);
     redis_server_stop(server);
 }
 
-Law(waits_for_an_answer_as_long_as_it_takes)
+LeadingLaw(waits_for_an_answer_as_long_as_it_takes)
 {
     hl_client_options options = lead_options(busy_poll_us);
     struct lead lead;
@@ -159,7 +159,7 @@ Law(waits_for_an_answer_as_long_as_it_takes)
     lead_stop(&lead);
 }
 
-Law(reads_for_a_second_caller_too_or_leaves_it_to_the_loop)
+LeadingLaw(reads_for_a_second_caller_too_or_leaves_it_to_the_loop)
 {
     hl_client_options options = lead_options(busy_poll_us);
     struct lead lead;
@@ -181,23 +181,23 @@ Law(reads_for_a_second_caller_too_or_leaves_it_to_the_loop)
         lead_end(&lead);
         lead_settle(&lead);
     }
-    check_int(connection_count(lead.client, connection_reconnects), 0);
+    check_int(stats_of(lead.client).reconnects, 0);
     lead_stop(&lead);
 }
 
-Law(is_over_when_the_wait_time_is_and_the_loop_takes_the_late_answer)
+LeadingLaw(is_over_when_the_wait_time_is_and_the_loop_takes_the_late_answer)
 {
     hl_client_options options = lead_options(busy_poll_us);
     struct lead lead;
     lead_start(&lead, &options);
     lead_begin(&lead, slow_ms(100));
     connection_join(&lead.call);
-    check_msg(lead.call.code == HL_ECONN && lead.call.lasted_ms < slow_ms(SOON_MS), "%lld ms: %s",
-              (long long)lead.call.lasted_ms, lead.call.err.text);
+    check_msg(lead.call.code == HL_ETIMEDOUT && lead.call.lasted_ms < slow_ms(SOON_MS),
+              "%lld ms: %s", (long long)lead.call.lasted_ms, lead.call.err.text);
     lead_go_on(&lead);
     check(redis_wait_int(lead.c.server, 0, SOON_MS, "EXISTS led")); /* its hold was let go */
     lead_pair(lead.other);
-    check_int(connection_count(lead.client, connection_reconnects), 0);
+    check_int(stats_of(lead.client).reconnects, 0);
     lead_stop(&lead);
 }
 
@@ -217,14 +217,14 @@ static void *cancelled_run(void *arg)
     return NULL;
 }
 
-Law(is_over_when_its_cancel_is_fired)
+LeadingLaw(is_over_when_its_cancel_is_fired)
 {
     hl_client_options options = lead_options(busy_poll_us);
     struct lead lead;
     pthread_t thread;
     lead_start(&lead, &options);
     struct cancelled cancelled = {.lock = lead.lock};
-    check_int(hl_cancel_new(&cancelled.cancel), HL_OK);
+    expect_ok(hl_cancel_new(&cancelled.cancel));
     proxy_hold(lead.c.proxy, COMMANDS, PROXY_DOWN);
     check_int(pthread_create(&thread, NULL, cancelled_run, &cancelled), 0);
     check(wait_until(lead_is_answered, &lead, SOON_MS));
@@ -238,7 +238,7 @@ Law(is_over_when_its_cancel_is_fired)
     lead_stop(&lead);
 }
 
-Law(is_over_when_the_client_is_closed)
+LeadingLaw(is_over_when_the_client_is_closed)
 {
     hl_client_options options = lead_options(busy_poll_us);
     struct lead lead;
@@ -246,16 +246,16 @@ Law(is_over_when_the_client_is_closed)
     lead_start(&lead, &options);
     lead_begin(&lead, -1);
     int64_t begin_ms = now_ms();
-    check_int(hl_client_close(lead.client), HL_OK);
+    close_client(lead.client);
     check(now_ms() - begin_ms < slow_ms(SOON_MS));
     connection_join(&lead.call);
     check_int(lead.call.code, HL_ECANCELED);
-    hl_lock_free(lead.lock);
-    hl_lock_free(lead.other);
+    free_lock(lead.lock);
+    free_lock(lead.other);
     connection_stop(&lead.c);
 }
 
-Law(keeps_no_timer_from_dropping_a_silent_link)
+LeadingLaw(keeps_no_timer_from_dropping_a_silent_link)
 {
     hl_client_options options = lead_options(busy_poll_us);
     struct lead lead;
@@ -264,7 +264,7 @@ Law(keeps_no_timer_from_dropping_a_silent_link)
     lead_begin(&lead, -1);
     lead_end(&lead); /* by another connection */
     check(lead.call.lasted_ms >= slow_ms(CONNECTION_PATIENCE_MS) - 20);
-    check_int(connection_count(lead.client, connection_reconnects), 1);
+    check_int(stats_of(lead.client).reconnects, 1);
     lead_stop(&lead);
 }
 
@@ -294,7 +294,7 @@ static bool is_told(void *arg)
 }
 
 /* An async call's wait time is the loop's timer. */
-Law(leaves_the_loop_its_timers)
+LeadingLaw(leaves_the_loop_its_timers)
 {
     hl_client_options options = lead_options(busy_poll_us);
     hl_acquire_options async = HL_ACQUIRE_OPTIONS_INIT;
@@ -302,19 +302,19 @@ Law(leaves_the_loop_its_timers)
     struct told told = {0};
     struct connection_call beside = {.wait_ms = slow_ms(50)};
     lead_start(&lead, &options);
-    beside.lock = connection_lock(lead.client, "beside");
+    beside.lock = new_lock(lead.client, "beside");
     lead_begin(&lead, -1);
-    check_int(hl_owner_new(lead.client, &async.owner), HL_OK);
+    expect_ok(hl_owner_new(lead.client, &async.owner));
     async.wait_ms = slow_ms(50);
-    check_int(hl_lock_acquire_async(lead.other, &async, tell, &told), HL_OK);
+    expect_ok(hl_lock_acquire_async(lead.other, &async, tell, &told));
     others_lock_timed_out(&beside);
     check(wait_until(is_told, &told, SOON_MS));
-    check_int(atomic_load(&told.code), HL_ECONN);
-    check_int(beside.code, HL_ECONN);
+    check_int(atomic_load(&told.code), HL_ETIMEDOUT);
+    check_int(beside.code, HL_ETIMEDOUT);
     lead_go_on(&lead);
     lead_end(&lead);
-    hl_owner_free(async.owner);
-    hl_lock_free(beside.lock);
+    free_owner(async.owner);
+    free_lock(beside.lock);
     lead_stop(&lead);
 }
 
@@ -324,7 +324,7 @@ static bool lead_has_reconnected(struct lead *lead, uint64_t times)
 }
 
 /* PINGs would find it after 5 seconds. */
-Law(leaves_an_idle_connection_whose_end_is_noticed_at_once)
+LeadingLaw(leaves_an_idle_connection_whose_end_is_noticed_at_once)
 {
     hl_client_options options = lead_options(busy_poll_us);
     struct lead lead;
@@ -340,7 +340,7 @@ Law(leaves_an_idle_connection_whose_end_is_noticed_at_once)
     lead_stop(&lead);
 }
 
-Law(survives_the_end_of_its_connection)
+LeadingLaw(survives_the_end_of_its_connection)
 {
     hl_client_options options = lead_options(busy_poll_us);
     struct lead lead;
@@ -348,12 +348,12 @@ Law(survives_the_end_of_its_connection)
     lead_begin(&lead, -1);
     proxy_kill_all(lead.c.proxy);
     lead_end(&lead);
-    check_int(connection_count(lead.client, connection_reconnects), 1);
+    check_int(stats_of(lead.client).reconnects, 1);
     lead_stop(&lead);
 }
 
 /* The other connection is lost: the loop closes this one under the leader. */
-Law(survives_the_end_of_the_other_connection)
+LeadingLaw(survives_the_end_of_the_other_connection)
 {
     hl_client_options options = lead_options(busy_poll_us);
     struct lead lead;
@@ -361,11 +361,11 @@ Law(survives_the_end_of_the_other_connection)
     lead_begin(&lead, -1);
     proxy_kill(lead.c.proxy, COMMANDS + 1);
     lead_end(&lead);
-    check_int(connection_count(lead.client, connection_reconnects), 1);
+    check_int(stats_of(lead.client).reconnects, 1);
     lead_stop(&lead);
 }
 
-Law(is_left_alone_by_a_fork)
+LeadingLaw(is_left_alone_by_a_fork)
 {
     hl_client_options options = lead_options(busy_poll_us);
     struct lead lead;
@@ -379,7 +379,7 @@ Law(is_left_alone_by_a_fork)
     check_int(status, 0);
     lead_go_on(&lead);
     lead_end(&lead);
-    check_int(connection_count(lead.client, connection_reconnects), 0);
+    check_int(stats_of(lead.client).reconnects, 0);
     lead_stop(&lead);
 }
 
@@ -388,7 +388,7 @@ static void do_nothing(int signal)
     (void)signal;
 }
 
-Law(goes_on_after_signals)
+LeadingLaw(goes_on_after_signals)
 {
     hl_client_options options = lead_options(busy_poll_us);
     struct lead lead;
@@ -406,7 +406,7 @@ Law(goes_on_after_signals)
 }
 
 /* Its call ends first; the thread goes at the next point of its own. */
-Law(is_no_point_of_cancellation)
+LeadingLaw(is_no_point_of_cancellation)
 {
     hl_client_options options = lead_options(busy_poll_us);
     struct lead lead;
@@ -416,7 +416,7 @@ Law(is_no_point_of_cancellation)
     lead_go_on(&lead);
     pthread_join(lead.call.thread, NULL);
     lead_pair(lead.other);
-    check_int(connection_count(lead.client, connection_reconnects), 0);
+    check_int(stats_of(lead.client).reconnects, 0);
     lead_stop(&lead);
 }
 
@@ -433,23 +433,23 @@ static void *mixed_run(void *arg)
     struct mixed *mixed = arg;
     char name[32];
     snprintf(name, sizeof name, "mixed%d", mixed->number);
-    hl_lock *lock = connection_lock(mixed->client, name);
+    hl_lock *lock = new_lock(mixed->client, name);
     do { /* once at least, however late it begins */
         int code = hl_lock_acquire_for(lock, slow_ms(FOREVER_MS), NULL);
         check_msg(code == HL_OK, "acquire: %s", hl_err_name(code));
         code = hl_lock_release(lock, NULL);
-        check_msg(code == HL_OK || code == HL_EUNKNOWN || code == HL_ELOST, "release: %s",
+        check_msg(code == HL_OK || code == HL_EINDOUBT || code == HL_ELOST, "release: %s",
                   hl_err_name(code));
         mixed->done++;
         for (int i = 0; i < mixed->number; i++)
             sched_yield();
     } while (!atomic_load(mixed->stops));
-    hl_lock_free(lock);
+    free_lock(lock);
     return NULL;
 }
 
-/* Few threads, now alone and now not, while connections end: nobody waits in vain. */
-Law(changes_hands_among_few_threads_under_fire)
+/* Few threads, now alone and now not, while connections end: no thread waits in vain. */
+LeadingLaw(changes_hands_among_few_threads_under_fire)
 {
     enum { THREADS = 3, ROUNDS = 30 };
     hl_client_options options = lead_options(busy_poll_us);
@@ -463,7 +463,7 @@ Law(changes_hands_among_few_threads_under_fire)
         check_int(pthread_create(&mixed[i].thread, NULL, mixed_run, &mixed[i]), 0);
     }
     for (int i = 0; i < ROUNDS; i++) {
-        uint64_t reconnects = connection_count(lead.client, connection_reconnects);
+        uint64_t reconnects = stats_of(lead.client).reconnects;
         deadline_nap();
         if (i % 3 == 0)
             proxy_kill_all(lead.c.proxy);

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What the tests share in which memory runs short: a server, the completion of an asynchronous
+ * The fixture of the tests in which memory runs short: a server, the completion of an asynchronous
  * call, and a sweep that sees leaks.
  */
 #ifndef HL_TEST_MEMORY_KIT_H
@@ -14,8 +14,6 @@
 
 #include "support/failing_malloc.h"
 #include "support/redis_probe.h"
-
-static struct redis_server *server;
 
 /* For .init and .fini. */
 static inline void memory_up_with(const struct redis_options *options)
@@ -40,7 +38,7 @@ static inline void memory_down(void)
     redis_server_stop(server);
 }
 
-/* Of the one asynchronous call that is under way; whoever prepares it sets the first to 0. */
+/* Of the one asynchronous call that is under way; the test that prepares it sets the first to 0. */
 static atomic_int completions, completion_code;
 
 static inline void completed(int code, const hl_error *err, void *arg)

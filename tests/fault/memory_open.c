@@ -43,7 +43,7 @@ static void open_verify(void *arg, bool failed)
     struct subject *subject = arg;
     if (subject->code == HL_OK) {
         kit_try_out(subject->client, "opened");
-        check_int(hl_client_close(subject->client), HL_OK);
+        close_client(subject->client);
     } else {
         check_msg(failed && (subject->code == HL_ENOMEM || subject->code == HL_ECONN),
                   "open ended with %s (%s)", hl_err_name(subject->code), subject->err.text);

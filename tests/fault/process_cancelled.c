@@ -5,10 +5,10 @@
  * cancellation point, and the client closes behind it. */
 #include "process_kit.h"
 
+#include "support/kinds.h"
 #include "support/redis_probe.h"
 
-static struct redis_server *server;
-static struct kit_events events;
+static struct events events;
 
 static void start(void)
 {
@@ -36,9 +36,10 @@ static void pending_done(int code, const hl_error *err, void *arg)
     atomic_fetch_add(&pending->completions, 1);
 }
 
-static void pending_got(int code, const hl_permit *permits, const hl_error *err, void *arg)
+static void pending_got(int code, const hl_permit *permits, size_t count, const hl_error *err,
+                        void *arg)
 {
-    (void)permits;
+    (void)permits, (void)count;
     pending_done(code, err, arg);
 }
 
@@ -62,6 +63,7 @@ static void pending_await(struct pending *pending, int completions)
 static hl_acquire_options pending_options(const struct pending *pending)
 {
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    options.wait_ms = HL_NO_WAIT;
     options.owner = pending->owner;
     return options;
 }
@@ -84,59 +86,58 @@ static void pending_lock(struct pending *pending, hl_lock *lock)
     pending_await(pending, 1);
     check_int(STEP(hl_lock_release_async(lock, pending->owner, pending_done, pending)), HL_OK);
     pending_await(pending, 2);
-    STEP(hl_lock_free(lock));
+    STEP(free_lock(lock));
 }
 
-static void pending_lingers(struct pending *pending)
+static void pending_retained(struct pending *pending)
 {
     hl_lock_options options = HL_LOCK_OPTIONS_INIT;
     hl_lock *lock = NULL;
-    options.linger_ms = 1000;
-    check_int(STEP(hl_lock_new_with(pending->client, "lingers", &options, &lock, NULL)), HL_OK);
+    options.retain_ms = 1000;
+    check_int(STEP(lock_new_with(pending->client, "retained", &options, &lock, NULL)), HL_OK);
     check_int(STEP(hl_lock_acquire(lock, NULL)), HL_OK);
     check_int(STEP(hl_lock_release(lock, NULL)), HL_OK);
     check_int(STEP(hl_lock_force_release(lock, NULL)), HL_OK);
-    STEP(hl_lock_free(lock));
+    STEP(free_lock(lock));
 }
 
 static void pending_locks(struct pending *pending)
 {
     hl_lock *lock = NULL, *other = NULL, *both = NULL;
-    check_int(STEP(hl_fair_lock_new(pending->client, "fair", NULL, &lock, NULL)), HL_OK);
+    check_int(STEP(fair_lock_new(pending->client, "fair", NULL, &lock, NULL)), HL_OK);
     pending_lock(pending, lock);
-    check_int(STEP(hl_rw_lock_new(pending->client, "rw", NULL, &lock, &other, NULL)), HL_OK);
+    check_int(STEP(rw_lock_new(pending->client, "rw", NULL, &lock, &other, NULL)), HL_OK);
     pending_lock(pending, lock);
     pending_lock(pending, other);
-    check_int(STEP(hl_fenced_lock_new(pending->client, "fenced", NULL, &lock, NULL)), HL_OK);
+    check_int(STEP(fenced_lock_new(pending->client, "fenced", NULL, &lock, NULL)), HL_OK);
     pending_lock(pending, lock);
-    check_int(STEP(hl_spin_lock_new(pending->client, "spin", NULL, &lock, NULL)), HL_OK);
+    check_int(STEP(spin_lock_new(pending->client, "spin", NULL, &lock, NULL)), HL_OK);
     pending_lock(pending, lock);
     check_int(STEP(hl_lock_new(pending->client, "first", &lock, NULL)), HL_OK);
     check_int(STEP(hl_lock_new(pending->client, "second", &other, NULL)), HL_OK);
     hl_lock *members[] = {lock, other};
     check_int(STEP(hl_multi_lock_new(members, 2, NULL, &both, NULL)), HL_OK);
     pending_lock(pending, both);
-    STEP(hl_lock_free(lock));
-    STEP(hl_lock_free(other));
+    STEP(free_lock(lock));
+    STEP(free_lock(other));
 }
 
 static void pending_permits(struct pending *pending)
 {
     hl_acquire_options options = pending_options(pending);
-    hl_permit_semaphore *gate = NULL;
+    hl_permits *gate = NULL;
     hl_permit permit, several[2];
-    check_int(STEP(hl_permit_semaphore_new(pending->client, "gate", &gate, NULL)), HL_OK);
-    check_int(STEP(hl_permit_semaphore_set_permits(gate, 10, NULL)), HL_OK);
-    check_int(STEP(hl_permit_semaphore_acquire(gate, &permit, NULL)), HL_OK);
-    check_int(STEP(hl_permit_semaphore_update_lease(gate, &permit, 60000, NULL)), HL_OK);
-    check_int(STEP(hl_permit_semaphore_release(gate, &permit, NULL)), HL_OK);
-    check_int(STEP(hl_permit_semaphore_update_lease(gate, &permit, 60000, NULL)), HL_ENOTOWNER);
-    check_int(STEP(hl_permit_semaphore_acquire_many(gate, 2, NULL, several, NULL)), HL_OK);
+    check_int(STEP(hl_permits_new(pending->client, "gate", &gate, NULL)), HL_OK);
+    check_int(STEP(hl_permits_set_total(gate, 10, NULL)), HL_OK);
+    check_int(STEP(hl_permits_acquire(gate, &permit, NULL)), HL_OK);
+    check_int(STEP(hl_permits_update_lease(gate, &permit, 60000, NULL)), HL_OK);
+    check_int(STEP(hl_permits_release(gate, &permit, NULL)), HL_OK);
+    check_int(STEP(hl_permits_update_lease(gate, &permit, 60000, NULL)), HL_ENOENT);
+    check_int(STEP(hl_permits_acquire_many(gate, 2, NULL, several, NULL)), HL_OK);
     atomic_store(&pending->completions, 0);
-    check_int(STEP(hl_permit_semaphore_acquire_async(gate, 1, &options, pending_got, pending)),
-              HL_OK);
+    check_int(STEP(hl_permits_acquire_many_async(gate, 1, &options, pending_got, pending)), HL_OK);
     pending_await(pending, 1);
-    STEP(hl_permit_semaphore_free(gate));
+    STEP(hl_permits_free(gate));
 }
 
 static void pending_counts(struct pending *pending)
@@ -151,7 +152,7 @@ static void pending_counts(struct pending *pending)
     check_int(STEP(hl_semaphore_drain(semaphore, &count, NULL)), HL_OK);
     STEP(hl_semaphore_free(semaphore));
     check_int(STEP(hl_latch_new(pending->client, "latch", &latch, NULL)), HL_OK);
-    check_int(STEP(hl_latch_set_count(latch, 1, NULL)), HL_OK);
+    check_int(STEP(hl_latch_try_set_count(latch, 1, NULL)), HL_OK);
     check_int(STEP(hl_latch_count_down(latch, NULL)), HL_OK);
     check_int(STEP(hl_latch_await(latch, NULL)), HL_OK);
     STEP(hl_latch_free(latch));
@@ -162,7 +163,7 @@ static void *call_all(void *arg)
     struct pending *pending = arg;
     pthread_cancel(pthread_self());
     pending_locks(pending);
-    pending_lingers(pending);
+    pending_retained(pending);
     pending_permits(pending);
     pending_counts(pending);
     atomic_store(&pending->step, "the end");
@@ -174,14 +175,14 @@ Test(process_cancelled, no_call_of_any_primitive_is_a_cancellation_point, .init 
      .fini = stop)
 {
     hl_client_options options = kit_options(30000, &events);
-    struct pending pending = {.client = kit_open(redis_server_url(server), &options)};
+    struct pending pending = {.client = open_client(&options)};
     void *result = NULL;
-    check_int(hl_owner_new(pending.client, &pending.owner), HL_OK);
+    expect_ok(hl_owner_new(pending.client, &pending.owner));
     pthread_join(kit_thread(call_all, &pending), &result);
     check(result == PTHREAD_CANCELED);
     check_str(atomic_load(&pending.step), "the end");
-    hl_owner_free(pending.owner);
-    check_int(hl_client_close(pending.client), HL_OK);
+    free_owner(pending.owner);
+    close_client(pending.client);
 }
 
 static void pending_blocking(struct pending *pending, hl_lock *lock, hl_owner *owner)
@@ -201,6 +202,7 @@ static void pending_blocking(struct pending *pending, hl_lock *lock, hl_owner *o
 static void pending_async(struct pending *pending, hl_lock *lock, hl_owner *owner)
 {
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    options.wait_ms = HL_NO_WAIT;
     options.owner = owner;
     check_int(STEP(hl_lock_acquire_async(lock, &options, pending_done, pending)), HL_OK);
     while (atomic_load(&pending->completions) < 1)
@@ -227,12 +229,12 @@ static void *call_all_while_cancelled(void *arg)
     pending_async(pending, lock, owner);
     STEP(hl_cancel_fire(cancel));
     STEP(hl_cancel_free(cancel));
-    STEP(hl_owner_free(owner));
-    STEP(hl_lock_free(lock));
+    STEP(free_owner(owner));
+    STEP(free_lock(lock));
     check_int(STEP(hl_client_open(pending->url, NULL, &client, NULL)), HL_OK);
     check_int(STEP(hl_lock_new(client, "pending", &lock, NULL)), HL_OK);
     check_int(STEP(hl_client_close(client)), HL_OK);
-    STEP(hl_lock_free(lock)); /* and with it the client */
+    STEP(free_lock(lock)); /* and with it the client */
     atomic_store(&pending->step, "the end");
     pthread_testcancel();
     return NULL;
@@ -244,13 +246,12 @@ Test(process_cancelled, no_call_of_the_client_and_its_lock_is_a_cancellation_poi
     int files = census_files();
     hl_client_options options = kit_options(30000, &events);
     options.flags = HL_CLIENT_DISPATCH;
-    struct pending pending = {.url = redis_server_url(server),
-                              .client = kit_open(redis_server_url(server), &options)};
+    struct pending pending = {.url = redis_server_url(server), .client = open_client(&options)};
     void *result = NULL;
     pthread_join(kit_thread(call_all_while_cancelled, &pending), &result);
     check(result == PTHREAD_CANCELED);
     check_str(atomic_load(&pending.step), "the end");
-    check_int(hl_client_close(pending.client), HL_OK);
+    close_client(pending.client);
     kit_expect_no_threads();
     check_int(census_files(), files);
 }

@@ -11,8 +11,7 @@
 #include "support/census.h"
 #include "support/redis_probe.h"
 
-static struct redis_server *server;
-static struct kit_events events;
+static struct events events;
 
 static void start(void)
 {
@@ -36,8 +35,8 @@ static int files_of_an_execed_program(void)
 
 static void *wait_for_files(void *lock)
 {
-    kit_expect(hl_lock_acquire(lock, &err), HL_OK);
-    kit_expect(hl_lock_release(lock, &err), HL_OK);
+    expect_ok(hl_lock_acquire(lock, ERR));
+    expect_ok(hl_lock_release(lock, ERR));
     return NULL;
 }
 
@@ -47,24 +46,24 @@ Test(process_files, an_execed_program_gets_none_of_ours, .init = start, .fini = 
     int inherited = census_files_without_cloexec(0), execed = files_of_an_execed_program();
     hl_client_options options = kit_options(30000, &events);
     options.flags = HL_CLIENT_DISPATCH;
-    hl_client *client = kit_open(redis_server_url(server), &options);
+    hl_client *client = open_client(&options);
     hl_client *by_name = NULL;
     char url[64];
     snprintf(url, sizeof url, "redis://localhost:%d", redis_server_port(server));
-    kit_expect(hl_client_open(url, NULL, &by_name, &err), HL_OK); /* resolved by evdns */
-    hl_lock *lock = kit_lock(client, "files"), *awaited = kit_lock(by_name, "files");
-    kit_expect(hl_lock_acquire(lock, &err), HL_OK);
+    expect_ok(hl_client_open(url, NULL, &by_name, ERR)); /* resolved by evdns */
+    hl_lock *lock = new_lock(client, "files"), *awaited = new_lock(by_name, "files");
+    expect_ok(hl_lock_acquire(lock, ERR));
     pthread_t waiter = kit_thread(wait_for_files, awaited);
     check(redis_wait_subscribers(server, "redisson_lock__channel:{files}", 1, 5000));
 
     check_int(census_files_without_cloexec(0), inherited);
     check_int(files_of_an_execed_program(), execed);
-    kit_expect(hl_lock_release(lock, &err), HL_OK);
+    expect_ok(hl_lock_release(lock, ERR));
     pthread_join(waiter, NULL);
-    hl_lock_free(lock);
-    hl_lock_free(awaited);
-    check_int(hl_client_close(client), HL_OK);
-    check_int(hl_client_close(by_name), HL_OK);
+    free_lock(lock);
+    free_lock(awaited);
+    close_client(client);
+    close_client(by_name);
 }
 
 static rlim_t files_limit(rlim_t limit)
@@ -119,11 +118,11 @@ Test(process_files, open_without_descriptors_says_so_and_leaves_none, .init = st
     hl_client *client = NULL;
     check(open_with_ever_more(redis_server_url(server), &client, "oo many open files") >= 3);
     kit_try_out(client, "opened at last");
-    check_int(hl_client_close(client), HL_OK);
+    close_client(client);
     check_int(census_files(), files);
 }
 
-/* Whoever resolves names has other words for it. */
+/* The resolver of names has other words for it. */
 Test(process_files, open_by_name_without_descriptors_leaves_none, .init = start, .fini = stop)
 {
     int files = census_files();
@@ -132,7 +131,7 @@ Test(process_files, open_by_name_without_descriptors_leaves_none, .init = start,
     snprintf(url, sizeof url, "redis://localhost:%d", redis_server_port(server));
     check(open_with_ever_more(url, &client, "") >= 3);
     kit_try_out(client, "opened at last");
-    check_int(hl_client_close(client), HL_OK);
+    close_client(client);
     check_int(census_files(), files);
 }
 
@@ -148,69 +147,69 @@ Test(process_files, a_reconnect_without_descriptors_keeps_holds_while_they_are_v
 {
     hl_client_options options = kit_options(slow_ms(600), &events);
     options.outage_timeout_ms = slow_ms(200);
-    hl_client *client = kit_open(redis_server_url(server), &options);
+    hl_client *client = open_client(&options);
     rlim_t before;
-    hl_lock *lock = kit_lock(client, "held"), *other = kit_lock(client, "other");
-    kit_expect(hl_lock_acquire(lock, &err), HL_OK);
+    hl_lock *lock = new_lock(client, "held"), *other = new_lock(client, "other");
+    expect_ok(hl_lock_acquire(lock, ERR));
     cut_off_for_want_of_files(&before);
     int64_t valid_until = now_ns() + hl_lock_validity_ms(lock, NULL) * 1000000;
 
     hl_error why = HL_ERROR_INIT;
-    check_int(hl_lock_acquire(other, &why), HL_ECONN);
+    expect_outcome(hl_lock_acquire(other, &why), HL_ECONN);
     check_msg(strstr(why.text, "oo many open files"), "%s", why.text);
     check(hl_lock_is_held(lock, NULL) || now_ns() >= valid_until);
-    check(kit_await_told(&events, HL_EVENT_LOST, 1, 5000));
-    check_str(atomic_load(&events.lost_reason), "expired");
-    check(atomic_load(&events.lost_at_ns) >= valid_until - 1000000);
+    check(events_wait(&events, HL_EVENT_LOST, 1, 5000));
+    check_str(events.reason[HL_EVENT_LOST], "expired");
+    check(atomic_load(&events.at_ns[HL_EVENT_LOST]) >= valid_until - 1000000);
     check(!hl_lock_is_held(lock, NULL));
-    check_int(kit_told(&events, HL_EVENT_CONNECTED), 0);
+    check_int(events_told(&events, HL_EVENT_CONNECTED), 0);
 
     files_limit(before);
-    check(kit_await_told(&events, HL_EVENT_CONNECTED, 1, 5000));
-    kit_expect(hl_lock_release(lock, &err), HL_ELOST);
+    check(events_wait(&events, HL_EVENT_CONNECTED, 1, 5000));
+    expect_outcome(hl_lock_release(lock, ERR), HL_ELOST);
     kit_try_out(client, "other");
     kit_try_out(client, "held");
-    hl_lock_free(lock);
-    hl_lock_free(other);
-    check_int(hl_client_close(client), HL_OK);
+    free_lock(lock);
+    free_lock(other);
+    close_client(client);
 }
 
 Test(process_files, a_reconnect_soon_enough_keeps_holds, .init = start, .fini = stop)
 {
     hl_client_options options = kit_options(slow_ms(1500), &events);
-    hl_client *client = kit_open(redis_server_url(server), &options);
+    hl_client *client = open_client(&options);
     rlim_t before;
-    hl_lock *lock = kit_lock(client, "held");
-    kit_expect(hl_lock_acquire(lock, &err), HL_OK);
+    hl_lock *lock = new_lock(client, "held");
+    expect_ok(hl_lock_acquire(lock, ERR));
     cut_off_for_want_of_files(&before);
-    check(kit_await_told(&events, HL_EVENT_DISCONNECTED, 1, 5000));
+    check(events_wait(&events, HL_EVENT_DISCONNECTED, 1, 5000));
     check(hl_lock_is_held(lock, NULL));
     files_limit(before);
-    check(kit_await_told(&events, HL_EVENT_CONNECTED, 1, 5000));
-    uint64_t renewed = kit_stats(client).renewals;
+    check(events_wait(&events, HL_EVENT_CONNECTED, 1, 5000));
+    uint64_t renewed = stats_of(client).renewals;
     struct deadline deadline = deadline_in(5000);
-    while (kit_stats(client).renewals < renewed + 2 && !deadline_is_over(deadline))
+    while (stats_of(client).renewals < renewed + 2 && !deadline_is_over(deadline))
         deadline_nap();
     check(!deadline_is_over(deadline));
-    check_int(kit_told(&events, HL_EVENT_LOST), 0);
-    kit_expect(hl_lock_release(lock, &err), HL_OK);
-    hl_lock_free(lock);
-    check_int(hl_client_close(client), HL_OK);
+    check_int(events_told(&events, HL_EVENT_LOST), 0);
+    expect_ok(hl_lock_release(lock, ERR));
+    free_lock(lock);
+    close_client(client);
 }
 
 static void open_hold_close(int64_t number)
 {
-    hl_client *client = kit_open(redis_server_url(server), NULL);
+    hl_client *client = open_client(NULL);
     hl_lock *lock = kit_lock_number(client, "opened", (int)number);
-    kit_expect(hl_lock_try_acquire(lock, &err), HL_OK);
+    expect_ok(hl_lock_try_acquire(lock, ERR));
     if (number % 2 == 0)
-        kit_expect(hl_lock_release(lock, &err), HL_OK);
+        expect_ok(hl_lock_release(lock, ERR));
     if (number % 3 == 0) { /* before close or after: both are allowed */
-        hl_lock_free(lock);
+        free_lock(lock);
         lock = NULL;
     }
-    check_int(hl_client_close(client), HL_OK);
-    hl_lock_free(lock);
+    close_client(client);
+    free_lock(lock);
 }
 
 enum { OPENERS = 8, OPENS = 13 };

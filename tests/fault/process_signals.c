@@ -13,7 +13,6 @@
 
 enum { WORKERS = 4, TRIERS = 2 };
 
-static struct redis_server *server;
 static hl_client *client;
 static atomic_int interruptions, inside;
 static atomic_bool is_over;
@@ -51,14 +50,14 @@ static void *worker(void *arg)
     hl_lock *lock = arg;
     hl_lock_info info = HL_LOCK_INFO_INIT;
     while (!atomic_load(&is_over)) {
-        kit_expect(hl_lock_acquire(lock, &err), HL_OK);
+        expect_ok(hl_lock_acquire(lock, ERR));
         check_int(atomic_fetch_add(&inside, 1), 0);
         check(hl_lock_is_held(lock, NULL));
-        kit_expect(hl_lock_inspect(lock, &info, &err), HL_OK);
+        expect_ok(hl_lock_inspect(lock, &info, ERR));
         check(info.locked && info.mine);
         atomic_fetch_sub(&inside, 1);
-        kit_expect(hl_lock_release(lock, &err), HL_OK);
-        kit_expect(hl_client_ping(client, -1, &err), HL_OK);
+        expect_ok(hl_lock_release(lock, ERR));
+        expect_ok(hl_client_ping(client, -1, ERR));
     }
     timer_delete(timer);
     return NULL;
@@ -71,9 +70,9 @@ static void *trier(void *arg)
     hl_lock *held = arg;
     while (!atomic_load(&is_over)) {
         int64_t before = now_ms();
-        kit_expect(hl_lock_acquire_for(held, 40, &err), HL_ETIMEDOUT);
+        expect_outcome(hl_lock_acquire_for(held, 40, ERR), HL_ETIMEDOUT);
         check(now_ms() - before >= 40);
-        kit_expect(hl_lock_try_acquire(held, &err), HL_EBUSY);
+        expect_outcome(hl_lock_try_acquire(held, ERR), HL_EBUSY);
     }
     timer_delete(timer);
     return NULL;
@@ -101,18 +100,18 @@ static void *async_worker(void *arg)
     atomic_int count = 0;
     hl_owner *owner = NULL;
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
-    check_int(hl_owner_new(client, &owner), HL_OK);
+    expect_ok(hl_owner_new(client, &owner));
     options.wait_ms = HL_WAIT_FOREVER;
     options.owner = owner;
     for (int done = 0; !atomic_load(&is_over);) {
-        check_int(hl_lock_acquire_async(lock, &options, completed, &count), HL_OK);
+        expect_ok(hl_lock_acquire_async(lock, &options, completed, &count));
         await_completed(&count, ++done);
         check_int(atomic_fetch_add(&inside, 1), 0);
         atomic_fetch_sub(&inside, 1);
-        check_int(hl_lock_release_async(lock, owner, completed, &count), HL_OK);
+        expect_ok(hl_lock_release_async(lock, owner, completed, &count));
         await_completed(&count, ++done);
     }
-    hl_owner_free(owner);
+    free_owner(owner);
     timer_delete(timer);
     return NULL;
 }
@@ -120,13 +119,13 @@ static void *async_worker(void *arg)
 Test(process_signals, a_storm_of_interruptions_changes_no_result, .init = start, .fini = stop)
 {
     struct sigaction action = {.sa_handler = interrupted};
-    struct kit_events events = {.lost_at_ns = 0};
+    static struct events events;
     pthread_t thread[WORKERS + TRIERS + 1];
     check_int(sigaction(SIGALRM, &action, NULL), 0);
     hl_client_options options = kit_options(slow_ms(1500), &events);
-    client = kit_open(redis_server_url(server), &options);
-    hl_lock *lock = kit_lock(client, "stormy"), *held = kit_lock(client, "held");
-    kit_expect(hl_lock_acquire(held, &err), HL_OK);
+    client = open_client(&options);
+    hl_lock *lock = new_lock(client, "stormy"), *held = new_lock(client, "held");
+    expect_ok(hl_lock_acquire(held, ERR));
     for (int i = 0; i < WORKERS; i++)
         thread[i] = kit_thread(worker, lock);
     for (int i = 0; i < TRIERS; i++)
@@ -139,17 +138,17 @@ Test(process_signals, a_storm_of_interruptions_changes_no_result, .init = start,
     for (int i = 0; i < WORKERS + TRIERS + 1; i++)
         pthread_join(thread[i], NULL);
 
-    check(kit_stats(client).acquires > 50);
-    check_int(kit_stats(client).losses, 0);
-    check_int(kit_stats(client).reconnects, 0);
+    check(stats_of(client).acquires > 50);
+    check_int(stats_of(client).losses, 0);
+    check_int(stats_of(client).reconnects, 0);
     check(hl_lock_is_held(held, NULL));
-    kit_expect(hl_lock_release(held, &err), HL_OK);
+    expect_ok(hl_lock_release(held, ERR));
     expect_gone(server, "stormy");
     expect_gone(server, "held");
     check_str(redis_str(server, "KEYS *"), "");
-    hl_lock_free(lock);
-    hl_lock_free(held);
-    check_int(hl_client_close(client), HL_OK);
+    free_lock(lock);
+    free_lock(held);
+    close_client(client);
 }
 
 static pthread_t the_caller;
@@ -172,12 +171,12 @@ Test(process_signals, interruptions_do_not_disturb_open_and_close, .init = start
     the_caller = pthread_self();
     pthread_t thread = kit_thread(interrupt_the_caller, NULL);
     for (int i = 0; i < 30; i++) {
-        hl_client *opened = kit_open(redis_server_url(server), NULL);
-        hl_lock *lock = kit_lock(opened, "opened");
-        kit_expect(hl_lock_acquire(lock, &err), HL_OK);
-        kit_expect(hl_lock_release(lock, &err), HL_OK);
-        hl_lock_free(lock);
-        check_int(hl_client_close(opened), HL_OK);
+        hl_client *opened = open_client(NULL);
+        hl_lock *lock = new_lock(opened, "opened");
+        expect_ok(hl_lock_acquire(lock, ERR));
+        expect_ok(hl_lock_release(lock, ERR));
+        free_lock(lock);
+        close_client(opened);
     }
     atomic_store(&is_over, true);
     pthread_join(thread, NULL);

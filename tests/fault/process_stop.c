@@ -8,15 +8,13 @@
 #include <semaphore.h>
 #include <signal.h>
 
-#include "lease/client.h"
+#include "lease/calls/client.h"
 #include "support/history.h"
 #include "support/process.h"
 #include "support/proxy.h"
 #include "support/redis_probe.h"
 
 enum { GO, READY, GO_ON, DONE };
-
-static struct redis_server *server;
 
 static void start(void)
 {
@@ -33,10 +31,10 @@ static int64_t stop_lease_ms(void)
     return slow_ms(450);
 }
 
-static hl_client *stop_open(const char *url, struct kit_events *events)
+static hl_client *stop_open(const char *url, struct events *events)
 {
     hl_client_options options = kit_options(stop_lease_ms(), events);
-    return kit_open(url, &options);
+    return open_client_at(url, &options);
 }
 
 static void history_path(char path[128], const char *who)
@@ -63,13 +61,13 @@ static void expect_lost_at_once(const hl_lock *lock)
 
 static void hold_over_a_stop(struct process *self, void *arg)
 {
-    static struct kit_events events;
+    static struct events events;
     char path[128];
     (void)arg;
     check(process_await(self, GO, 1, 20000));
     hl_client *client = stop_open(process_shared(self), &events);
-    hl_lock *lock = kit_lock(client, "stopped");
-    kit_expect(hl_lock_acquire(lock, &err), HL_OK);
+    hl_lock *lock = new_lock(client, "stopped");
+    expect_ok(hl_lock_acquire(lock, ERR));
     history_path(path, "holder");
     struct history *history = history_open(path, 8);
     struct history_record *record = history_enter(history, 1, 1);
@@ -79,18 +77,18 @@ static void hold_over_a_stop(struct process *self, void *arg)
         believe(record, lock);
 
     expect_lost_at_once(lock);
-    check(kit_await_told(&events, HL_EVENT_LOST, 1, 2000));
-    check_str(atomic_load(&events.lost_reason), "expired");
+    check(events_wait(&events, HL_EVENT_LOST, 1, 2000));
+    check_str(events.reason[HL_EVENT_LOST], "expired");
     check(process_await(self, GO_ON, 2, 20000)); /* the late renewal has been answered */
     expect_lost_at_once(lock);
     check(!hl_lock_is_held(lock, NULL));
-    kit_expect(hl_lock_release(lock, &err), HL_ELOST);
-    kit_expect(hl_lock_release(lock, &err), HL_ENOTOWNER);
-    check_int(kit_told(&events, HL_EVENT_LOST), 1);
-    check_int(kit_stats(client).losses, 1);
+    expect_outcome(hl_lock_release(lock, ERR), HL_ELOST);
+    expect_outcome(hl_lock_release(lock, ERR), HL_ENOTOWNER);
+    check_int(events_told(&events, HL_EVENT_LOST), 1);
+    check_int(stats_of(client).losses, 1);
     history_close(history);
-    hl_lock_free(lock);
-    check_int(hl_client_close(client), HL_OK);
+    free_lock(lock);
+    close_client(client);
 }
 
 static bool renewal_is_kept(void *arg)
@@ -114,12 +112,12 @@ Test(process_stop, a_holder_stopped_past_its_lease_knows_it_before_any_reply, .i
     process_stop(holder);
 
     hl_client *client = stop_open(redis_server_url(server), NULL);
-    hl_lock *lock = kit_lock(client, "stopped");
+    hl_lock *lock = new_lock(client, "stopped");
     char path[2][128];
     history_path(path[0], "holder");
     history_path(path[1], "next");
     struct history *history[2] = {history_open(path[0], 8), history_open(path[1], 8)};
-    kit_expect(hl_lock_acquire_for(lock, slow_ms(10000), &err), HL_OK);
+    expect_ok(hl_lock_acquire_for(lock, slow_ms(10000), ERR));
     struct history_record *record = history_enter(history[1], 1, 2);
 
     process_tell(holder, GO_ON);
@@ -135,13 +133,13 @@ Test(process_stop, a_holder_stopped_past_its_lease_knows_it_before_any_reply, .i
     check(hl_lock_is_held(lock, NULL)); /* nothing of the late one has harmed it */
     check_int(redis_int(server, "HLEN stopped"), 1);
     history_leave(record);
-    kit_expect(hl_lock_release(lock, &err), HL_OK);
+    expect_ok(hl_lock_release(lock, ERR));
     check_int(history_count(history[0]), 1);
     check_int(history_check(history, 2, NULL), 0);
     history_close(history[0]);
     history_close(history[1]);
-    hl_lock_free(lock);
-    check_int(hl_client_close(client), HL_OK);
+    free_lock(lock);
+    close_client(client);
     proxy_stop(proxy);
 }
 
@@ -155,7 +153,7 @@ static void acquire_over_a_stop(struct process *self, void *arg)
     const struct reading *reading = arg;
     check(process_await(self, GO, 1, 20000));
     hl_client *client = stop_open(process_shared(self), NULL);
-    hl_lock *lock = kit_lock(client, "stopped");
+    hl_lock *lock = new_lock(client, "stopped");
     kit_try_out(client, "warm"); /* the server knows the scripts */
     process_tell(self, READY);
     check(process_await(self, GO_ON, 1, 20000));
@@ -163,15 +161,17 @@ static void acquire_over_a_stop(struct process *self, void *arg)
     if (reading->is_ours_in_the_end) {
         check_int(code, HL_OK);
         check(hl_lock_is_held(lock, NULL));
-        check(hl_lock_validity_ms(lock, NULL) <= redis_int(server, "PTTL stopped"));
-        kit_expect(hl_lock_release(lock, &err), HL_OK);
+        int64_t looked = now_ms(), validity = hl_lock_validity_ms(lock, NULL);
+        int64_t left = redis_int(server, "PTTL stopped");
+        check(looked + validity <= left + now_ms());
+        expect_ok(hl_lock_release(lock, ERR));
     } else { /* the latter when its time was over before it could read that another holds */
         check(code == HL_ETIMEDOUT || code == HL_ECONN);
         check(!hl_lock_is_held(lock, NULL));
-        kit_expect(hl_lock_release(lock, &err), HL_ENOTOWNER);
+        expect_outcome(hl_lock_release(lock, ERR), HL_ENOTOWNER);
     }
-    hl_lock_free(lock);
-    check_int(hl_client_close(client), HL_OK);
+    free_lock(lock);
+    close_client(client);
 }
 
 static bool grant_is_kept(void *arg)
@@ -225,14 +225,14 @@ Test(process_stop, a_grant_read_after_its_lease_times_out_when_another_holds, .i
     struct proxy *proxy = proxy_start_before(server);
     stop_before_the_grant_is_read(process, proxy);
     hl_client *client = stop_open(redis_server_url(server), NULL);
-    hl_lock *lock = kit_lock(client, "stopped");
-    kit_expect(hl_lock_try_acquire(lock, &err), HL_OK);
+    hl_lock *lock = new_lock(client, "stopped");
+    expect_ok(hl_lock_try_acquire(lock, ERR));
     process_continue(process);
     check_int(process_finish(process, 10000), 0);
     check(hl_lock_is_held(lock, NULL));
-    kit_expect(hl_lock_release(lock, &err), HL_OK);
-    hl_lock_free(lock);
-    check_int(hl_client_close(client), HL_OK);
+    expect_ok(hl_lock_release(lock, ERR));
+    free_lock(lock);
+    close_client(client);
     proxy_stop(proxy);
 }
 
@@ -254,16 +254,16 @@ struct stand {
     atomic_bool is_back;
 };
 
-static void *acquire_and_look(void *arg)
+static void *acquire_and_check(void *arg)
 {
     struct stand *stand = arg;
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
     options.wait_ms = HL_WAIT_FOREVER;
     options.lease_ms = stand->lease_ms;
-    kit_expect(hl_lock_acquire_with(stand->lock, &options, &err), HL_OK);
+    expect_ok(hl_lock_acquire_with(stand->lock, &options, ERR));
     check(hl_lock_is_held(stand->lock, NULL));
     atomic_store(&stand->is_back, true);
-    kit_expect(hl_lock_release(stand->lock, &err), HL_OK);
+    expect_ok(hl_lock_release(stand->lock, ERR));
     return NULL;
 }
 
@@ -275,26 +275,28 @@ Test(process_stop, a_caller_that_stands_still_past_its_lease_is_not_told_that_it
     check_int(pipe(handler_may_go), 0);
     check(signal(SIGUSR1, stand_still) != SIG_ERR);
     hl_client *client = stop_open(redis_server_url(server), NULL);
-    hl_lock *before = kit_lock(client, "stopped");
-    kit_expect(hl_lock_acquire(before, &err), HL_OK);
-    struct stand stand = {.lock = kit_lock(client, "stopped"), .lease_ms = slow_ms(200)};
-    pthread_t thread = kit_thread(acquire_and_look, &stand);
-    while (kit_stats(client).waiters_now == 0)
+    hl_lock *before = new_lock(client, "stopped");
+    expect_ok(hl_lock_acquire(before, ERR));
+    struct stand stand = {.lock = new_lock(client, "stopped"), .lease_ms = slow_ms(1000)};
+    pthread_t thread = kit_thread(acquire_and_check, &stand);
+    while (stats_of(client).waiters_now == 0)
         deadline_nap();
+    check_int(hl_lock_hold_count(before, NULL), 1); /* the thread has left the name's mutex */
+    deadline_nap();
     pthread_kill(thread, SIGUSR1);
     sem_wait(&handler_entered);
 
-    kit_expect(hl_lock_release(before, &err), HL_OK);
+    expect_ok(hl_lock_release(before, ERR));
     check(redis_wait_int(server, 1, 5000, "EXISTS stopped"));
     check(redis_wait_int(server, 0, 5000, "EXISTS stopped"));
     check(!atomic_load(&stand.is_back));
     check_int(write(handler_may_go[1], "", 1), 1);
     pthread_join(thread, NULL);
     check(atomic_load(&stand.is_back));
-    check_int(kit_stats(client).losses, 0); /* the caller never believed in the first one */
-    hl_lock_free(before);
-    hl_lock_free(stand.lock);
-    check_int(hl_client_close(client), HL_OK);
+    check_int(stats_of(client).losses, 0); /* the caller never believed in the first one */
+    free_lock(before);
+    free_lock(stand.lock);
+    close_client(client);
 }
 
 struct block {
@@ -312,31 +314,32 @@ static void block_run(void *arg)
 
 Test(process_stop, a_blocked_loop_does_not_hide_that_a_hold_is_lost, .init = start, .fini = stop)
 {
-    struct kit_events events = {.lost_at_ns = 0};
+    static struct events events;
     struct block block = {.task = {.run = block_run, .arg = &block}};
     sem_init(&block.entered, 0, 0);
     sem_init(&block.may_go, 0, 0);
     hl_client *client = stop_open(redis_server_url(server), &events);
-    hl_lock *lock = kit_lock(client, "stopped");
-    kit_expect(hl_lock_acquire(lock, &err), HL_OK);
+    hl_lock *lock = new_lock(client, "stopped");
+    expect_ok(hl_lock_acquire(lock, ERR));
     hli_loop_post(client->loop, &block.task);
     sem_wait(&block.entered);
     int64_t valid_until = now_ns() + hl_lock_validity_ms(lock, NULL) * 1000000;
 
-    check(kit_await_told(&events, HL_EVENT_JEOPARDY, 1, 2000));
+    check(events_wait(&events, HL_EVENT_JEOPARDY, 1, 2000));
     check(hl_lock_is_held(lock, NULL) || now_ns() > valid_until);
-    check(kit_await_told(&events, HL_EVENT_LOST, 1, 2000));
-    int64_t late_ms = (atomic_load(&events.lost_at_ns) - valid_until) / 1000000;
-    check_msg(late_ms < slow_ms(200), "told %d ms late", (int)late_ms);
-    check_str(atomic_load(&events.lost_reason), "expired");
+    check(events_wait(&events, HL_EVENT_LOST, 1, 2000));
+    int64_t late_ms = (atomic_load(&events.at_ns[HL_EVENT_LOST]) - valid_until) / 1000000;
+    check_msg(late_ms < slow_ms(2000), "told %d ms late", (int)late_ms);
+    check_str(events.reason[HL_EVENT_LOST], "expired");
     expect_lost_at_once(lock);
-    kit_expect(hl_lock_release(lock, &err), HL_ELOST);
-    kit_expect(hl_lock_acquire_for(lock, slow_ms(50), &err), HL_ECONN); /* nobody reads */
+    expect_outcome(hl_lock_release(lock, ERR), HL_ELOST);
+    expect_outcome(hl_lock_acquire_for(lock, slow_ms(50), ERR),
+                   HL_ETIMEDOUT); /* the server does not read */
     expect_lost_at_once(lock);
 
     sem_post(&block.may_go);
     kit_try_out(client, "stopped");
-    check_int(kit_told(&events, HL_EVENT_LOST), 1);
-    hl_lock_free(lock);
-    check_int(hl_client_close(client), HL_OK);
+    check_int(events_told(&events, HL_EVENT_LOST), 1);
+    free_lock(lock);
+    close_client(client);
 }

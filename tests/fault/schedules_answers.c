@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* Whose refusal it is: what a server says to a release is no answer for who waits. */
-#include "server_fault.h"
-
+/* A server's refusal of a release is no answer for a waiter. */
 #include "support/actor.h"
 #include "support/fake_server.h"
-#include "support/lock_support.h"
+#include "support/handle.h"
+#include "support/kit.h"
+
+#include "redis/script.h"
 
 static atomic_int refused, busy;
 static atomic_bool is_held;
@@ -43,7 +44,7 @@ static bool is_told_busy(void *arg)
 
 static void job_release(void *lock)
 {
-    expect_released(hl_lock_release(lock, NULL), HL_EUNKNOWN);
+    expect_released(hl_lock_release(lock, NULL), HL_EINDOUBT);
 }
 
 static void job_hold_and_release(void *lock)

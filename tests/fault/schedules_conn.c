@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One connection without a link: nothing goes out before its greeting is over, and nothing behind
+ * One connection without a link: nothing goes out before its handshake is over, and nothing behind
  * half a command.
  */
 #include "redis/conn.h"
@@ -69,7 +69,7 @@ static void task_open(void *arg)
 static void task_close(void *arg)
 {
     struct scene *scene = arg;
-    hl_error err = {HL_ECONN, "the test is over"};
+    hl_error err = {.code = HL_ECONN, .text = "the test is over"};
     hli_conn_close(&scene->conn, &err);
     sem_post(&scene->ran);
 }
@@ -134,27 +134,27 @@ static void op_echo(struct hli_op *op, size_t length)
 Test(schedules_conn, is_not_used_by_others_before_it_is_ready)
 {
     struct scene scene = {.peer = -1};
-    struct hli_op op = {.bytes = NULL}, greeting = {.bytes = NULL};
+    struct hli_op op = {.bytes = NULL}, handshake = {.bytes = NULL};
     scene_begin(&scene);
     op_echo(&op, 10);
-    op_echo(&greeting, 10);
-    check(!hli_conn_send_if_ready(&scene.conn, &op));
+    op_echo(&handshake, 10);
+    check(!hli_conn_send(&scene.conn, &op, HLI_CONN_IF_READY));
     check_int(scene_drain(&scene), 0);
-    check(hli_conn_send(&scene.conn, &greeting)); /* the link itself may */
-    check_int(scene_drain(&scene), greeting.length);
+    check(hli_conn_send(&scene.conn, &handshake, HLI_CONN_AT_ONCE)); /* the link itself may */
+    check_int(scene_drain(&scene), handshake.length);
     hli_conn_set_ready(&scene.conn);
-    check(hli_conn_send_if_ready(&scene.conn, &op));
+    check(hli_conn_send(&scene.conn, &op, HLI_CONN_IF_READY));
     check_int(scene_drain(&scene), op.length);
     scene_do(&scene, task_close);
-    check(!hli_conn_send_if_ready(&scene.conn, &op));
+    check(!hli_conn_send(&scene.conn, &op, HLI_CONN_IF_READY));
     close(scene.peer);
     scene_do(&scene, task_open); /* a new connection is as little ready as the first */
-    check(!hli_conn_send_if_ready(&scene.conn, &op));
+    check(!hli_conn_send(&scene.conn, &op, HLI_CONN_IF_READY));
     check_int(scene_drain(&scene), 0);
     scene_end(&scene);
     check_int(unknown_ends, 2);
     hli_op_deinit(&op);
-    hli_op_deinit(&greeting);
+    hli_op_deinit(&handshake);
 }
 
 /* A command cannot be put into the outbox for want of memory: what follows must not take its place,
@@ -169,13 +169,13 @@ Test(schedules_conn, sends_nothing_behind_a_command_that_found_no_memory)
     op_echo(&big, 1 << 20);
     op_echo(&small, 10);
     scene.block = (struct hli_task){.run = task_block, .arg = &scene};
-    hli_loop_post(scene.loop, &scene.block); /* nobody closes it meanwhile */
+    hli_loop_post(scene.loop, &scene.block); /* the loop does not close it meanwhile */
     sem_take(&scene.entered);
     failing_malloc_arm(FAILING_THREAD, 0);
-    check(hli_conn_send(&scene.conn, &big));
+    check(hli_conn_send(&scene.conn, &big, HLI_CONN_AT_ONCE));
     check(failing_malloc_disarm());
     check(scene_drain(&scene) < big.length);
-    check(hli_conn_send(&scene.conn, &small));
+    check(hli_conn_send(&scene.conn, &small, HLI_CONN_AT_ONCE));
     check_int(scene_drain(&scene), 0);
     sem_post(&scene.may_go);
     scene_end(&scene);

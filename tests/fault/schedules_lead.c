@@ -49,11 +49,10 @@ static void on_answered(struct hli_conn *which, const struct hli_op *op, struct 
     (void)which, (void)op, (void)answer;
 }
 
-static bool integers_are_plain(struct hli_conn *which, const struct hli_op *op,
-                               const struct hli_answer *answer)
+static bool integers_are_plain(const struct hli_op *op, const struct hli_reply *reply)
 {
-    (void)which, (void)op;
-    return answer->reply->kind == HLI_REPLY_INTEGER;
+    (void)op;
+    return reply->kind == HLI_REPLY_INTEGER;
 }
 
 static const struct hli_conn_events events = {
@@ -96,7 +95,7 @@ static void task_open(void *arg)
 
 static void task_close(void *arg)
 {
-    hl_error err = {HL_ECONN, "the test is over"};
+    hl_error err = {.code = HL_ECONN, .text = "the test is over"};
     (void)arg;
     hli_conn_close(&conn, &err);
     sem_post(&ran);
@@ -129,7 +128,7 @@ static void end(void)
     close(peer);
 }
 
-#define Law(name) Test(schedules_lead, name, .init = begin, .fini = end)
+#define ReaderLaw(name) Test(schedules_lead, name, .init = begin, .fini = end)
 
 static void peer_says(const char *text)
 {
@@ -138,9 +137,9 @@ static void peer_says(const char *text)
 
 static void send_and_promise(struct asked *one)
 {
-    hli_reader_promise(&conn.reader);
-    check(hli_conn_send(&conn, &one->op));
-    check(hli_reader_redeem(&conn.reader));
+    hli_reader_lead_begin(&conn.reader);
+    check(hli_conn_send(&conn, &one->op, HLI_CONN_AT_ONCE));
+    check(hli_reader_lead_end(&conn.reader));
 }
 
 static void await(struct asked *one)
@@ -174,7 +173,7 @@ static pthread_t lead_start(struct asked *one)
     return thread;
 }
 
-Law(tells_a_plain_answer_in_its_own_thread)
+ReaderLaw(tells_a_plain_answer_in_its_own_thread)
 {
     send_and_promise(&asked[0]);
     peer_says(":1\r\n");
@@ -183,7 +182,7 @@ Law(tells_a_plain_answer_in_its_own_thread)
     check(asked[0].verdict == HLI_REPLIED && !asked[0].was_on_loop);
 }
 
-Law(leaves_any_other_answer_to_the_loop)
+ReaderLaw(leaves_any_other_answer_to_the_loop)
 {
     send_and_promise(&asked[0]);
     peer_says("-ERR no\r\n");
@@ -193,11 +192,11 @@ Law(leaves_any_other_answer_to_the_loop)
 }
 
 /* The second one is plain, but behind one that is not. */
-Law(tells_answers_in_order)
+ReaderLaw(tells_answers_in_order)
 {
     send_and_promise(&asked[0]);
     for (int i = 1; i < OPS; i++)
-        check(hli_conn_send(&conn, &asked[i].op));
+        check(hli_conn_send(&conn, &asked[i].op, HLI_CONN_AT_ONCE));
     peer_says(":1\r\n+OK\r\n:2\r\n:");
     hli_conn_lead(&conn, &asked[0].gate, HLI_NEVER);
     peer_says("3\r\n");
@@ -208,18 +207,18 @@ Law(tells_answers_in_order)
     }
 }
 
-Law(reads_for_others_while_it_waits)
+ReaderLaw(reads_for_others_while_it_waits)
 {
-    hli_reader_promise(&conn.reader);
-    check(hli_conn_send(&conn, &asked[1].op)); /* nobody waits for it here */
-    check(hli_conn_send(&conn, &asked[0].op));
-    check(hli_reader_redeem(&conn.reader));
+    hli_reader_lead_begin(&conn.reader);
+    check(hli_conn_send(&conn, &asked[1].op, HLI_CONN_AT_ONCE)); /* no call waits for it here */
+    check(hli_conn_send(&conn, &asked[0].op, HLI_CONN_AT_ONCE));
+    check(hli_reader_lead_end(&conn.reader));
     peer_says(":1\r\n:2\r\n");
     hli_conn_lead(&conn, &asked[0].gate, HLI_NEVER);
     check(asked[1].turn == 1 && asked[0].turn == 2 && !asked[1].was_on_loop);
 }
 
-Law(leaves_junk_to_the_loop)
+ReaderLaw(leaves_junk_to_the_loop)
 {
     send_and_promise(&asked[0]);
     peer_says("HTTP/1.1 400 Bad Request\r\n");
@@ -229,7 +228,7 @@ Law(leaves_junk_to_the_loop)
     check(closed_turn == 1 && closed_code == HL_EPROTO);
 }
 
-Law(leaves_the_end_of_the_connection_to_the_loop)
+ReaderLaw(leaves_the_end_of_the_connection_to_the_loop)
 {
     send_and_promise(&asked[0]);
     shutdown(peer, SHUT_RDWR);
@@ -240,7 +239,7 @@ Law(leaves_the_end_of_the_connection_to_the_loop)
 }
 
 /* At rest the loop is not armed. */
-Law(leaves_a_connection_whose_end_is_noticed_at_rest)
+ReaderLaw(leaves_a_connection_whose_end_is_noticed_at_rest)
 {
     send_and_promise(&asked[0]);
     peer_says(":1\r\n");
@@ -249,7 +248,7 @@ Law(leaves_a_connection_whose_end_is_noticed_at_rest)
     check(wait_until(is_closed, NULL, SOON_MS));
 }
 
-Law(leaves_a_connection_whose_end_may_come_with_the_answer)
+ReaderLaw(leaves_a_connection_whose_end_may_come_with_the_answer)
 {
     pthread_t thread = lead_start(&asked[0]);
     peer_says(":1\r\n");
@@ -259,7 +258,7 @@ Law(leaves_a_connection_whose_end_may_come_with_the_answer)
     check(wait_until(is_closed, NULL, SOON_MS));
 }
 
-Law(leaves_a_connection_whose_surplus_is_noticed_at_rest)
+ReaderLaw(leaves_a_connection_whose_surplus_is_noticed_at_rest)
 {
     send_and_promise(&asked[0]);
     peer_says(":1\r\n");
@@ -269,7 +268,7 @@ Law(leaves_a_connection_whose_surplus_is_noticed_at_rest)
     check_int(closed_code, HL_EPROTO);
 }
 
-Law(finds_surplus_beside_its_answer)
+ReaderLaw(finds_surplus_beside_its_answer)
 {
     send_and_promise(&asked[0]);
     peer_says(":1\r\n:2\r\n");
@@ -287,8 +286,8 @@ static void check_armed(void)
     pthread_mutex_unlock(&conn.mutex);
 }
 
-/* What is in flight when a leader goes is read by the loop. */
-Law(goes_when_its_deadline_comes)
+/* The loop reads the answers that are in flight when a leader leaves. */
+ReaderLaw(goes_when_its_deadline_comes)
 {
     send_and_promise(&asked[0]);
     hli_conn_lead(&conn, &asked[0].gate, hli_after_ms(hli_now(), 10));
@@ -299,12 +298,12 @@ Law(goes_when_its_deadline_comes)
     check(asked[0].was_on_loop);
 }
 
-Law(goes_when_its_gate_is_poked)
+ReaderLaw(goes_when_its_gate_is_poked)
 {
     send_and_promise(&asked[0]);
-    hli_gate_poke(&asked[0].gate);
+    hli_gate_nudge(&asked[0].gate);
     hli_conn_lead(&conn, &asked[0].gate, HLI_NEVER);
-    check_int(hli_gate_wait(&asked[0].gate, 0), HLI_GATE_POKED);
+    check_int(hli_gate_wait(&asked[0].gate, 0), HLI_GATE_NUDGED);
     check_armed();
     peer_says(":1\r\n");
     await(&asked[0]);
@@ -312,7 +311,7 @@ Law(goes_when_its_gate_is_poked)
 }
 
 /* Asleep: its request ends as unknown, and it is woken to wait at its gate. */
-Law(is_woken_by_a_close)
+ReaderLaw(is_woken_by_a_close)
 {
     pthread_t thread = lead_start(&asked[0]);
     on_loop(task_close);
@@ -322,13 +321,14 @@ Law(is_woken_by_a_close)
 
 static void task_close_without_a_word(void *arg)
 {
-    hl_error err = {HL_ECONN, "the test closes it"};
+    hl_error err = {.code = HL_ECONN, .text = "the test closes it"};
     (void)arg;
     hli_conn_close(&conn, &err);
 }
 
-/* In the middle of telling: whoever is told that the connection is closed finds it quiet. */
-Law(is_waited_for_by_a_close)
+/* In the middle of the callbacks: a callback that learns of the close finds the connection quiet.
+ */
+ReaderLaw(is_waited_for_by_a_close)
 {
     struct hli_task closing = {.run = task_close_without_a_word};
     pthread_t thread = lead_start(&asked[0]);
@@ -347,12 +347,12 @@ Law(is_waited_for_by_a_close)
     check(asked[0].turn == 1 && closed_turn == 2 && !asked[0].was_on_loop);
 }
 
-Law(is_followed_by_the_loop_for_one_who_does_not_promise)
+ReaderLaw(is_followed_by_the_loop_for_one_who_does_not_promise)
 {
     send_and_promise(&asked[0]);
     peer_says(":1\r\n");
     hli_conn_lead(&conn, &asked[0].gate, HLI_NEVER);
-    check(hli_conn_send(&conn, &asked[1].op));
+    check(hli_conn_send(&conn, &asked[1].op, HLI_CONN_AT_ONCE));
     check_armed();
     peer_says(":2\r\n");
     await(&asked[1]);
@@ -360,7 +360,7 @@ Law(is_followed_by_the_loop_for_one_who_does_not_promise)
 }
 
 /* A connection that is opened anew has forgotten who led the old one. */
-Law(leads_the_next_connection_too)
+ReaderLaw(leads_the_next_connection_too)
 {
     for (int i = 0; i < OPS; i++) {
         pthread_t thread = lead_start(&asked[i]);

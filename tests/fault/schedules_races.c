@@ -5,13 +5,11 @@
  * Races of an instruction or two, which no test can force: many rounds, so that a sanitizer, or a
  * call that never ends, shows them.
  */
-#include "lease/client.h"
-#include "lease/wait.h"
+#include "lease/calls/async.h"
+#include "lease/calls/client.h"
 #include "support/actor.h"
-#include "support/lock_support.h"
+#include "support/kit.h"
 #include "support/proxy.h"
-
-#define Law(suite, ...) Test(suite, __VA_ARGS__, .init = server_up, .fini = server_down)
 
 struct cancelled {
     hl_cancel *cancel;
@@ -40,9 +38,14 @@ static bool look_and_count(struct hli_wait *wait, hli_ns now)
     return false;
 }
 
-static void nobody_looks(struct hli_wait *wait)
+static void nobody_finished(struct hli_wait *wait)
 {
     (void)wait;
+}
+
+static void nothing_freed(struct hli_async *async)
+{
+    (void)async;
 }
 
 static void timer_passed(void *passed)
@@ -55,7 +58,7 @@ static bool has_passed(void *passed)
     return *(atomic_bool *)passed;
 }
 
-/* What was due before this on the loop has run. */
+/* The loop has run all tasks that were due before this. */
 static void await_loop(hl_client *client)
 {
     atomic_bool passed = false;
@@ -66,7 +69,7 @@ static void await_loop(hl_client *client)
 
 static void look_for_cancels(void *client)
 {
-    hli_waits_look(client);
+    hli_waits_check(client);
 }
 
 /* As if its thread stood still between saying that the loop looks after it and setting the timer,
@@ -76,25 +79,28 @@ Law(schedules_races, a_cancel_sets_no_timer_that_its_call_has_not_set)
     hl_client *client = open_client(NULL);
     struct hli_task task = {.run = look_for_cancels, .arg = client};
     hl_cancel *cancel = new_cancel();
+    struct hli_async async;
     struct hli_wait wait;
     hli_wait_init(&wait, client, HL_WAIT_FOREVER, NULL);
-    wait.look = look_and_count;
-    wait.looked = wait.finished = nobody_looks;
+    hli_async_init(&async, &wait, nothing_freed);
+    wait.check = look_and_count;
+    wait.finished = nobody_finished;
+    wait.async = &async;
     hli_wait_attach(&wait, cancel);
-    wait.is_looked_after = true;
+    wait.has_timer = true;
     hl_cancel_fire(cancel);
     hli_loop_post(client->loop, &task);
     await_loop(client);
     await_loop(client);
     check_int(looks, 0);
-    wait.is_looked_after = false;
-    check(hli_wait_look_after(&wait));
+    wait.has_timer = false;
+    check(hli_wait_start_timer(&wait));
     await_loop(client);
     check(looks > 0); /* its own first look finds the cancel fired */
     hli_wait_end(&wait);
 }
 
-/* How long the one who fires spins after the start, in rounds of a loop. */
+/* How long the firing thread spins after the start, in rounds of a loop. */
 static atomic_int fire_now, fire_after;
 static hl_cancel *to_fire;
 
@@ -154,13 +160,14 @@ static void job_take_new_names(void *arg)
         char name[32];
         snprintf(name, sizeof name, "n:%d", greeted_names++);
         expect_ok(hl_lock_new(client, name, &lock, NULL));
-        int rc = hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 60000), NULL);
-        check_msg(rc != HL_EDENIED && rc != HL_ESERVER, "it was %s", hl_err_name(rc));
-        hl_lock_free(lock);
+        hl_error err = HL_ERROR_INIT;
+        int rc = hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 60000), &err);
+        check_msg(rc != HL_EDENIED && rc != HL_ESERVER, "it was %s", err.text);
+        free_lock(lock);
     }
 }
 
-Test(schedules_races, nothing_goes_out_on_a_new_connection_before_its_greeting, .init = greeted_up,
+Test(schedules_races, nothing_goes_out_on_a_new_connection_before_its_handshake, .init = greeted_up,
      .fini = server_down)
 {
     enum { ACTORS = 8, KILLS = 60 };

@@ -6,8 +6,6 @@
 
 #include "script_raw.h"
 
-#define EdgeTest(name) Test(script_edges, name, .init = raw_start, .fini = raw_stop)
-
 /* redis_str splits the command at spaces, so an empty argument goes another way. */
 static const char *acquire_with(const char *lease, const char *want)
 {
@@ -17,7 +15,7 @@ static const char *acquire_with(const char *lease, const char *want)
                      lease, want);
 }
 
-EdgeTest(refuse_bad_leases_and_leave_nothing_behind)
+Law(script_edges, refuse_bad_leases_and_leave_nothing_behind)
 {
     static const char *const bad[] = {
         "-1", "0",   "1.5", "100000000001", "1e12", "9223372036854775807", "9223372036854775808",
@@ -30,7 +28,7 @@ EdgeTest(refuse_bad_leases_and_leave_nothing_behind)
 }
 
 /* The lease goes to PEXPIRE as it was written, which wants digits only. */
-EdgeTest(refuse_leases_that_lua_reads_and_redis_does_not)
+Law(script_edges, refuse_leases_that_lua_reads_and_redis_does_not)
 {
     static const char *const odd[] = {"1e3", "0x10", " 5", "1000.0"};
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
@@ -41,26 +39,26 @@ EdgeTest(refuse_leases_that_lua_reads_and_redis_does_not)
     }
 }
 
-EdgeTest(refuse_bad_leases_for_a_field_that_holds)
+Law(script_edges, refuse_bad_leases_for_a_field_that_holds)
 {
     check_str(acquire("u:1 5000 1"), RAW_TAKEN);
-    fault_check_has(acquire("u:1 -5 2"), "HIRELOCK");
+    check_has(acquire("u:1 -5 2"), "HIRELOCK");
     check(strncmp(acquire("u:1 1e4 2"), "1 ", 2) != 0);
     check_int(redis_int(server, "HGET n u:1"), 1);
     check(redis_int(server, "PTTL n") > 0);
     check(redis_int(server, "PTTL n") <= 5000);
 }
 
-EdgeTest(refuse_bad_counts)
+Law(script_edges, refuse_bad_counts)
 {
     static const char *const bad[] = {"0", "-1", "x", ""};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        fault_check_has(acquire_with("1000", bad[i]), "HIRELOCK");
+        check_has(acquire_with("1000", bad[i]), "HIRELOCK");
         check_int(redis_int(server, "DBSIZE"), 0);
     }
 }
 
-EdgeTest(a_repeated_acquire_keeps_the_count)
+Law(script_edges, a_repeated_acquire_keeps_the_count)
 {
     check_str(acquire("u:1 5000 1"), RAW_TAKEN);
     check_str(acquire("u:1 5000 1"), RAW_HAD);
@@ -71,7 +69,7 @@ EdgeTest(a_repeated_acquire_keeps_the_count)
     check_int(redis_int(server, "HGET n u:1"), 3);
 }
 
-EdgeTest(an_acquire_never_shortens_a_lease_and_gives_one_back)
+Law(script_edges, an_acquire_never_shortens_a_lease_and_gives_one_back)
 {
     check_str(acquire("u:1 90000 1"), RAW_TAKEN);
     check_str(acquire("u:1 1000 2"), RAW_HAD);
@@ -82,7 +80,7 @@ EdgeTest(an_acquire_never_shortens_a_lease_and_gives_one_back)
     check(left > 0 && left <= 1000);
 }
 
-EdgeTest(a_nested_acquire_whose_outer_hold_is_gone_takes_nothing)
+Law(script_edges, a_nested_acquire_whose_outer_hold_is_gone_takes_nothing)
 {
     check_str(acquire("u:1 5000 2"), "-1");
     check_int(redis_int(server, "EXISTS n"), 0);
@@ -91,7 +89,7 @@ EdgeTest(a_nested_acquire_whose_outer_hold_is_gone_takes_nothing)
     check_str(redis_str(server, "HGETALL n"), "u:2 1");
 }
 
-EdgeTest(a_repeated_nested_release_keeps_the_count)
+Law(script_edges, a_repeated_nested_release_keeps_the_count)
 {
     check_str(acquire("u:1 5000 1"), RAW_TAKEN);
     check_str(acquire("u:1 5000 3"), RAW_HAD);
@@ -102,7 +100,7 @@ EdgeTest(a_repeated_nested_release_keeps_the_count)
     check(redis_int(server, "PTTL n") > 2000);
 }
 
-EdgeTest(a_late_release_of_an_old_field_is_refused)
+Law(script_edges, a_late_release_of_an_old_field_is_refused)
 {
     check_str(acquire("u:1 5000 1"), RAW_TAKEN);
     check_str(release("u:1 0 0 0"), RAW_DONE);
@@ -114,7 +112,7 @@ EdgeTest(a_late_release_of_an_old_field_is_refused)
     check(redis_int(server, "PTTL n") > 2000);
 }
 
-EdgeTest(a_release_that_lets_the_key_rest_may_be_repeated)
+Law(script_edges, a_release_that_lets_the_key_rest_may_be_repeated)
 {
     check_str(acquire("u:1 5000 1"), RAW_TAKEN);
     check_str(release("u:1 0 0 700"), RAW_UNSEEN);
@@ -125,11 +123,11 @@ EdgeTest(a_release_that_lets_the_key_rest_may_be_repeated)
     check(left > 0 && left <= 700);
     check_str(renew("5000 u:1"), "1 -1"); /* who has released is not renewed */
     check(redis_int(server, "PTTL n") <= 700);
-    fault_check_has(acquire("u:2 5000 1"), "u:1 0"); /* nobody else gets in */
+    check_has(acquire("u:2 5000 1"), "u:1 0"); /* no other field gets in */
     check(redis_wait_int(server, 0, 5000, "EXISTS n"));
 }
 
-EdgeTest(a_renewal_never_creates_and_never_shortens)
+Law(script_edges, a_renewal_never_creates_and_never_shortens)
 {
     check_str(renew("5000 u:1"), "1 -1");
     check_int(redis_int(server, "EXISTS n"), 0);
@@ -143,7 +141,7 @@ EdgeTest(a_renewal_never_creates_and_never_shortens)
     check(redis_int(server, "PTTL n") > 90000);
 }
 
-EdgeTest(a_renewal_gives_a_persisted_key_its_lease_back)
+Law(script_edges, a_renewal_gives_a_persisted_key_its_lease_back)
 {
     check_str(acquire("u:1 5000 1"), RAW_TAKEN);
     redis_do(server, "PERSIST n");
@@ -152,20 +150,20 @@ EdgeTest(a_renewal_gives_a_persisted_key_its_lease_back)
     check(left > 0 && left <= 4000);
 }
 
-EdgeTest(a_hash_with_several_fields_is_busy_for_others_and_released_as_a_whole)
+Law(script_edges, a_hash_with_several_fields_is_busy_for_others_and_released_as_a_whole)
 {
-    redis_do(server, "HSET n a 1 b 2");
+    redis_do(server, "HSET n a:1 1 b:2 1");
     redis_do(server, "PEXPIRE n 5000");
     check(strncmp(acquire("u:1 5000 1"), "0 ", 2) == 0);
-    check_str(redis_str(server, "HGETALL n"), "a 1 b 2");
+    check_str(redis_str(server, "HGETALL n"), "a:1 1 b:2 1");
     redis_do(server, "HSET n u:1 1");
     check_str(renew("6000 u:1"), "");
     check_str(release("u:1 0 0 0"), RAW_DONE);
     check_int(redis_int(server, "EXISTS n"), 0);
 }
 
-/* A stranger writes over our field: it is no hold that a renewal confirms, and no script fails. */
-EdgeTest(odd_values_in_a_field_are_survived)
+/* A foreign client overwrites our field: a renewal confirms no hold then, and no script fails. */
+Law(script_edges, odd_values_in_a_field_are_survived)
 {
     static const char *const odd[] = {"x", "", "-3", "0", "nan"};
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
@@ -173,7 +171,8 @@ EdgeTest(odd_values_in_a_field_are_survived)
         redis_do(server, "HSET n u:1 %s", odd[i]);
         redis_do(server, "PEXPIRE n 5000");
         check_str(renew("5000 u:1"), "1 -1");
-        fault_check_has(acquire("u:2 5000 1"), "u:1 ");
+        bool is_number = strtol(odd[i], NULL, 10) != 0 || strcmp(odd[i], "0") == 0;
+        check_has(acquire("u:2 5000 1"), is_number ? "u:1 " : "WRONGTYPE");
         check_str(release("u:1 1 5000 0"), RAW_UNSEEN);
         check_str(release("u:1 0 0 300"), RAW_UNSEEN);
         check_str(release("u:1 0 0 0"), RAW_DONE);
@@ -181,8 +180,32 @@ EdgeTest(odd_values_in_a_field_are_survived)
     }
 }
 
+Law(script_edges, a_hash_that_is_no_lock_is_a_short_error)
+{
+    for (size_t i = 0; raw_odd_hash(i); i++) {
+        int64_t fields = redis_int(server, "HLEN n");
+        raw_check_no_lock(acquire("B:1 5000 1"), fields);
+        raw_check_no_lock(run_script(HLI_SCRIPT_LOCK_INSPECT, "n", ""), fields);
+        raw_check_no_lock(run_script(HLI_SCRIPT_LOCK_FORCE_RELEASE, "n", RAW_REDISSON " PUBLISH"),
+                          fields);
+    }
+}
+
+Law(script_edges, a_tag_that_is_too_long_is_not_repeated)
+{
+    check_str(acquire("u:1 5000 1"), RAW_TAKEN);
+    redis_do(server, "EVAL %s 1 tag", "redis.call('SET', KEYS[1], string.rep('x', 1e5))");
+    const char *said =
+        raw_run(HLI_SCRIPT_LOCK_ACQUIRE, "u:2 5000 1", RAW_QUEUE " 0 hirelock: t 0 tag");
+    check_msg(strlen(said) < 200, "%.300s", said);
+    check_has(said, " u:1 1");
+    said = run_script(HLI_SCRIPT_LOCK_INSPECT, "n", "tag");
+    check_msg(strlen(said) < 200, "%.300s", said);
+    check_has(said, " u:1 1");
+}
+
 /* Many holds are renewed by one call: what happened to one of them is its own affair. */
-EdgeTest(a_renewal_of_many_goes_on_past_one_that_is_no_lock_any_more)
+Law(script_edges, a_renewal_of_many_goes_on_past_a_key_that_is_no_lock_any_more)
 {
     const struct hli_script *script = hli_script_get(HLI_SCRIPT_LOCK_RENEW);
     redis_do(server, "SCRIPT LOAD %b", (const char *)script->text, script->length);
@@ -197,39 +220,41 @@ EdgeTest(a_renewal_of_many_goes_on_past_one_that_is_no_lock_any_more)
     check_int(redis_int(server, "PTTL b"), -1);
 }
 
-EdgeTest(what_is_no_hash_is_an_error_and_stays_as_it_is)
+Law(script_edges, a_key_that_is_no_hash_is_an_error_and_stays_as_it_is)
 {
     redis_do(server, "SET n stranger");
-    fault_check_has(acquire("u:1 5000 1"), "WRONGTYPE");
-    fault_check_has(release("u:1 0 0 0"), "WRONGTYPE");
-    fault_check_has(fault_script(server, HLI_SCRIPT_LOCK_INSPECT, "n", ""), "WRONGTYPE");
+    check_has(acquire("u:1 5000 1"), "WRONGTYPE");
+    check_has(release("u:1 0 0 0"), "WRONGTYPE");
+    check_has(run_script(HLI_SCRIPT_LOCK_INSPECT, "n", ""), "WRONGTYPE");
     check_str(renew("5000 u:1"), "1 -1");
     check_str(redis_str(server, "GET n"), "stranger");
     check_int(redis_int(server, "PTTL n"), -1);
 }
 
 /* The client refuses them before anything is sent. */
-EdgeTest(bad_times_never_reach_the_server)
+Law(script_edges, bad_times_never_reach_the_server)
 {
     static const int64_t bad[] = {-1, 1, 9, INT64_C(100000000001), INT64_MAX, INT64_MIN};
-    hl_client *client = fault_client(server, NULL);
-    hl_lock *lock = fault_lock(client, "n");
-    check_int(hl_client_ping(client, -1, NULL), 0); /* what it sends by itself is sent by now */
-    uint64_t before = fault_stats(client).commands;
+    hl_client *client = open_impatient(NULL);
+    hl_lock *lock = new_lock(client, "n");
+    expect_ok(hl_client_ping(client, -1, NULL)); /* what it sends by itself is sent by now */
+    uint64_t before = stats_of(client).commands;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+        options.wait_ms = HL_NO_WAIT;
         hl_error err = HL_ERROR_INIT;
         options.lease_ms = bad[i];
-        check_int(hl_lock_acquire_with(lock, &options, &err), HL_EINVAL);
-        fault_check_has(err.text, "lease_ms");
+        expect_outcome(hl_lock_acquire_with(lock, &options, &err), HL_EINVAL);
+        check_has(err.text, "lease_ms");
     }
-    check_int((int)(fault_stats(client).commands - before), 0);
+    check_int((int)(stats_of(client).commands - before), 0);
     hl_acquire_options longest = HL_ACQUIRE_OPTIONS_INIT;
+    longest.wait_ms = HL_NO_WAIT;
     longest.lease_ms = INT64_C(100000000000);
-    check_int(hl_lock_acquire_with(lock, &longest, NULL), 0);
+    expect_ok(hl_lock_acquire_with(lock, &longest, NULL));
     check(redis_int(server, "PTTL n") > INT64_C(99999000000));
-    check_int(hl_lock_release(lock, NULL), 0);
+    expect_ok(hl_lock_release(lock, NULL));
     check_int(redis_int(server, "DBSIZE"), 0);
-    hl_lock_free(lock);
-    hl_client_close(client);
+    free_lock(lock);
+    close_client(client);
 }

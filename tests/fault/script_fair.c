@@ -5,9 +5,7 @@
 
 #include "script_fair.h"
 
-#define FairTest(name) Test(script_fair, name, .init = raw_start, .fini = raw_stop)
-
-FairTest(a_free_lock_is_taken_as_any_other)
+Law(script_fair, a_free_lock_is_taken_as_any_other)
 {
     check_str(fair_ask("A:1"), RAW_TAKEN);
     check_str(redis_str(server, "HGETALL n"), "A:1 1");
@@ -22,7 +20,7 @@ FairTest(a_free_lock_is_taken_as_any_other)
     check_str(fair_release("A:1"), "0");
 }
 
-FairTest(who_waits_stands_in_the_keys_of_redisson_in_the_order_of_arrival)
+Law(script_fair, waiters_stand_in_redissons_keys_in_the_order_of_arrival)
 {
     fair_queue_of("B:1 C:1 B:2");
     fair_check_queue("B:1 C:1 B:2");
@@ -32,7 +30,7 @@ FairTest(who_waits_stands_in_the_keys_of_redisson_in_the_order_of_arrival)
     check(redis_int(server, "PTTL " FAIR_SIGNS) > FAIR_STAND_MS);
 }
 
-FairTest(a_release_tells_the_head_alone_and_only_the_head_gets_in)
+Law(script_fair, a_release_tells_the_head_alone_and_only_the_head_gets_in)
 {
     redisContext *b = ear_open(FAIR_CHANNEL("B:1")), *c = ear_open(FAIR_CHANNEL("C:1"));
     fair_queue_of("B:1 C:1");
@@ -40,7 +38,7 @@ FairTest(a_release_tells_the_head_alone_and_only_the_head_gets_in)
     ear_check(b, FAIR_CHANNEL("B:1"), "0");
     check(strncmp(fair_ask("C:1"), "0 -1 ", 5) == 0);
     check(strncmp(fair_ask("D:1"), "0 -1 ", 5) == 0); /* behind */
-    fault_check_has(fair_try("E:1"), " B:1 0");       /* whose turn it is */
+    check_has(fair_try("E:1"), " B:1 0");             /* whose turn it is */
     check_str(fair_ask("B:1"), RAW_TAKEN);
     fair_check_queue("C:1 D:1");
     check_str(fair_ask("B:1"), RAW_HAD);
@@ -56,7 +54,7 @@ FairTest(a_release_tells_the_head_alone_and_only_the_head_gets_in)
     redisFree(c);
 }
 
-FairTest(who_asks_again_keeps_its_place)
+Law(script_fair, a_repeated_request_keeps_its_place)
 {
     fair_queue_of("B:1 C:1 D:1");
     for (int i = 0; i < 3; i++) {
@@ -67,7 +65,7 @@ FairTest(who_asks_again_keeps_its_place)
     fair_check_queue("B:1 C:1 D:1");
 }
 
-FairTest(who_was_dropped_queues_again_at_the_tail)
+Law(script_fair, a_dropped_waiter_queues_again_at_the_tail)
 {
     fair_queue_of("B:1 C:1");
     redis_do(server, "LPOP " FAIR_QUEUE);
@@ -76,21 +74,21 @@ FairTest(who_was_dropped_queues_again_at_the_tail)
     fair_check_queue("C:1 B:1");
 }
 
-FairTest(the_head_is_told_the_lease_and_the_others_that_they_need_not_know)
+Law(script_fair, the_head_is_told_the_lease_and_the_others_that_they_need_not_know)
 {
     long long pttl = 0;
     fair_queue_of("B:1 C:1");
     check_int(sscanf(fair_ask("B:1"), "0 %lld", &pttl), 1);
     check(pttl > 20000 && pttl <= 30000);
     check(strncmp(fair_ask("C:1"), "0 -1 ", 5) == 0);
-    fault_check_has(fair_ask("C:1"), " A:1 1");
+    check_has(fair_ask("C:1"), " A:1 1");
     check_int(sscanf(fair_try("D:1"), "0 %lld", &pttl), 1);
     check(pttl > 20000 && pttl <= 30000);
     redis_do(server, "PERSIST n");
     check(strncmp(fair_ask("B:1"), "0 -1 ", 5) == 0);
 }
 
-FairTest(a_busy_answer_tells_the_servers_time)
+Law(script_fair, a_busy_answer_tells_the_servers_time)
 {
     long long seconds = 0, us = 0;
     fair_queue_of("");
@@ -100,7 +98,7 @@ FairTest(a_busy_answer_tells_the_servers_time)
     check(us < 1000000);
 }
 
-FairTest(a_try_and_a_nested_acquire_do_not_queue)
+Law(script_fair, a_try_and_a_nested_acquire_do_not_queue)
 {
     fair_queue_of("");
     check(strncmp(fair_try("B:1"), "0 ", 2) == 0);
@@ -111,7 +109,7 @@ FairTest(a_try_and_a_nested_acquire_do_not_queue)
     check_str(fair_try("B:1"), RAW_TAKEN);
 }
 
-FairTest(a_lease_that_ran_out_lets_the_head_in)
+Law(script_fair, a_lease_that_ran_out_lets_the_head_in)
 {
     redisContext *b = ear_open(FAIR_CHANNEL("B:1"));
     fair_queue_of("B:1 C:1");
@@ -121,7 +119,7 @@ FairTest(a_lease_that_ran_out_lets_the_head_in)
     redisFree(b);
 }
 
-FairTest(a_wait_that_is_over_leaves_the_queue_and_the_others_in_their_order)
+Law(script_fair, a_wait_that_is_over_leaves_the_queue_and_the_others_in_their_order)
 {
     fair_queue_of("B:1 C:1 D:1");
     check_str(fair_release("C:1"), "0");
@@ -136,7 +134,7 @@ FairTest(a_wait_that_is_over_leaves_the_queue_and_the_others_in_their_order)
     check_holder("A:1 1");
 }
 
-FairTest(a_head_that_leaves_a_free_lock_tells_the_next)
+Law(script_fair, a_head_that_leaves_a_free_lock_tells_the_next)
 {
     redisContext *c = ear_open(FAIR_CHANNEL("C:1")), *d = ear_open(FAIR_CHANNEL("D:1"));
     fair_queue_of("B:1 C:1 D:1");
@@ -151,7 +149,7 @@ FairTest(a_head_that_leaves_a_free_lock_tells_the_next)
     redisFree(d);
 }
 
-FairTest(a_head_that_leaves_a_held_lock_tells_nobody)
+Law(script_fair, a_head_that_leaves_a_held_lock_publishes_nothing)
 {
     redisContext *c = ear_open(FAIR_CHANNEL("C:1"));
     fair_queue_of("B:1 C:1");
@@ -160,7 +158,7 @@ FairTest(a_head_that_leaves_a_held_lock_tells_nobody)
     redisFree(c);
 }
 
-FairTest(a_partial_release_and_a_key_that_rests_are_told_to_nobody)
+Law(script_fair, a_partial_release_and_a_key_in_its_minimum_time_publish_nothing)
 {
     redisContext *b = ear_open(FAIR_CHANNEL("B:1"));
     fair_queue_of("B:1");
@@ -177,11 +175,24 @@ FairTest(a_partial_release_and_a_key_that_rests_are_told_to_nobody)
     redisFree(b);
 }
 
-FairTest(a_forced_release_tells_the_head)
+Law(script_fair, a_hash_that_is_no_lock_is_a_short_error_and_no_field_queues)
+{
+    for (size_t i = 0; raw_odd_hash(i); i++) {
+        int64_t fields = redis_int(server, "HLEN n");
+        raw_check_no_lock(fair_ask("B:1"), fields);
+        raw_check_no_lock(fair_force(), fields);
+        check_int(redis_int(server, "DBSIZE"), 1);
+    }
+}
+
+Law(script_fair, a_forced_release_tells_the_head)
 {
     redisContext *b = ear_open(FAIR_CHANNEL("B:1"));
     check_str(fair_force(), "0");
     fair_queue_of("B:1 C:1");
+    check_has(fair_force(), "WRONGTYPE"); /* A is no client of ours */
+    redis_do(server, "DEL n");
+    redis_do(server, "HSET n " RAW_CLIENT ":1 1");
     check_str(fair_force(), "1");
     ear_check(b, FAIR_CHANNEL("B:1"), "0");
     check_str(fair_force(), "0");
@@ -191,7 +202,7 @@ FairTest(a_forced_release_tells_the_head)
     redisFree(b);
 }
 
-FairTest(bad_arguments_leave_nothing_behind)
+Law(script_fair, bad_arguments_leave_nothing_behind)
 {
     static const char *const bad[] = {"u:1 -1 1 0",   "u:1 0 1 0",     "u:1 1e3 1 0",
                                       "u:1 1.5 1 0",  "u:1 x 1 0",     "u:1 100000000001 1 0",
@@ -204,13 +215,12 @@ FairTest(bad_arguments_leave_nothing_behind)
     }
 }
 
-FairTest(a_name_with_a_brace_has_its_keys_in_its_slot)
+Law(script_fair, a_name_with_a_brace_has_its_keys_in_its_slot)
 {
-    check_str(fault_script(server, HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "{t}n",
-                           "PUBLISH NUMSUB 5000 1000 A:1 5000 1 300000"),
+    check_str(run_script(HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "{t}n",
+                         "PUBLISH NUMSUB 5000 1000 A:1 5000 1 300000"),
               RAW_TAKEN);
-    fault_script(server, HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "{t}n",
-                 "PUBLISH NUMSUB 5000 1000 B:1 5000 1 300000");
+    run_script(HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "{t}n", "PUBLISH NUMSUB 5000 1000 B:1 5000 1 300000");
     check_int(redis_int(server, "LLEN redisson_lock_queue:{t}n"), 1);
     check_int(redis_int(server, "ZCARD redisson_lock_timeout:{t}n"), 1);
     check_int(redis_int(server, "HLEN hirelock_fair:{t}n"), 1);
@@ -218,7 +228,7 @@ FairTest(a_name_with_a_brace_has_its_keys_in_its_slot)
 
 /* The ends: when Redisson's clients pass a head over. */
 
-FairTest(a_head_of_ours_has_a_short_end_that_it_moves_on_while_it_asks)
+Law(script_fair, a_head_of_ours_has_a_short_end_that_it_moves_on_while_it_asks)
 {
     fair_queue_of("B:1 C:1");
     redis_do(server, "ZADD " FAIR_ENDS " %lld B:1",
@@ -234,7 +244,7 @@ FairTest(a_head_of_ours_has_a_short_end_that_it_moves_on_while_it_asks)
     fair_check_left("C:1", INT64_C(2) * FAIR_STAND_MS + 300000);
 }
 
-FairTest(behind_one_of_redissons_our_end_is_far_and_behind_one_of_ours_it_is_next)
+Law(script_fair, behind_one_of_redissons_our_end_is_far_and_behind_one_of_ours_it_is_next)
 {
     fair_queue_of("");
     fair_java_queues("J:1", 330000);
@@ -245,7 +255,7 @@ FairTest(behind_one_of_redissons_our_end_is_far_and_behind_one_of_ours_it_is_nex
               redis_int(server, "ZSCORE " FAIR_ENDS " B:1") + 1);
 }
 
-FairTest(who_takes_the_lock_leaves_to_those_behind_what_they_wait_for_themselves)
+Law(script_fair, an_acquire_leaves_the_others_their_own_wait)
 {
     fair_queue_of("B:1");
     fair_java_queues("J:1", INT64_C(2) * FAIR_STAND_MS + 300000); /* behind B, by its own wait */
@@ -256,7 +266,7 @@ FairTest(who_takes_the_lock_leaves_to_those_behind_what_they_wait_for_themselves
     fair_check_left("J:2", 630000);
 }
 
-FairTest(who_leaves_takes_its_wait_from_those_behind_alone)
+Law(script_fair, a_waiter_that_leaves_takes_its_wait_from_the_waiters_behind_alone)
 {
     fair_queue_of("");
     fair_java_queues("J:1", 330000);
@@ -268,7 +278,7 @@ FairTest(who_leaves_takes_its_wait_from_those_behind_alone)
     fair_check_queue("J:1 J:2");
 }
 
-FairTest(a_thousand_who_wait_behind_are_all_moved)
+Law(script_fair, a_thousand_waiters_behind_are_all_moved)
 {
     char field[16];
     fair_queue_of("B:1");
@@ -285,18 +295,18 @@ FairTest(a_thousand_who_wait_behind_are_all_moved)
 }
 
 /* Memory is full: what needs more of it is refused, and nothing else. */
-FairTest(a_full_server_lets_go_and_lets_leave)
+Law(script_fair, a_full_server_lets_go_and_lets_leave)
 {
     redisContext *b = ear_open(FAIR_CHANNEL("B:1"));
     fair_queue_of("B:1 C:1");
     redis_do(server, "CONFIG SET maxmemory 1");
-    fault_check_has(fair_ask("D:1"), "OOM");
+    check_has(fair_ask("D:1"), "OOM");
     check(strncmp(fair_ask("C:1"), "0 ", 2) == 0); /* it still waits */
     fair_check_queue("B:1 C:1");
     check_str(fair_release("C:1"), "0");
     check_str(fair_release("A:1"), FAIR_SEEN);
     ear_check(b, FAIR_CHANNEL("B:1"), "0");
-    fault_check_has(fair_ask("B:1"), "OOM");
+    check_has(fair_ask("B:1"), "OOM");
     fair_check_queue("B:1");
     redis_do(server, "CONFIG SET maxmemory 0");
     check_str(fair_ask("B:1"), RAW_TAKEN);
@@ -306,10 +316,10 @@ FairTest(a_full_server_lets_go_and_lets_leave)
     redisFree(b);
 }
 
-FairTest(what_is_no_queue_is_an_error_and_stays_as_it_is)
+Law(script_fair, a_key_that_is_no_queue_is_an_error_and_stays_as_it_is)
 {
     redis_do(server, "SET " FAIR_QUEUE " stranger");
-    fault_check_has(fair_ask("A:1"), "WRONGTYPE");
+    check_has(fair_ask("A:1"), "WRONGTYPE");
     check_int(redis_int(server, "EXISTS n"), 0);
     redis_do(server, "HSET n A:1 1");
     check_str(fair_release("A:1"), FAIR_SEEN); /* and is no reason to hold it */
@@ -318,12 +328,12 @@ FairTest(what_is_no_queue_is_an_error_and_stays_as_it_is)
     check_str(redis_str(server, "GET " FAIR_QUEUE), "stranger");
     redis_do(server, "DEL " FAIR_QUEUE);
     redis_do(server, "SET n stranger");
-    fault_check_has(fair_ask("A:1"), "WRONGTYPE");
-    fault_check_has(fair_release("A:1"), "WRONGTYPE");
+    check_has(fair_ask("A:1"), "WRONGTYPE");
+    check_has(fair_release("A:1"), "WRONGTYPE");
     check_str(redis_str(server, "GET n"), "stranger");
 }
 
-FairTest(signs_that_are_none_are_done_without)
+Law(script_fair, signs_that_are_none_are_done_without)
 {
     fair_queue_of("B:1");
     redis_do(server, "DEL " FAIR_SIGNS);
@@ -336,7 +346,7 @@ FairTest(signs_that_are_none_are_done_without)
     fair_check_queue("C:1");
 }
 
-FairTest(a_release_that_may_not_publish_is_one)
+Law(script_fair, a_release_that_may_not_publish_is_one)
 {
     fair_queue_of("B:1");
     redis_do(server, "ACL SETUSER hltest -publish");
@@ -344,14 +354,14 @@ FairTest(a_release_that_may_not_publish_is_one)
     check_str(fair_ask("B:1"), RAW_TAKEN);
 }
 
-FairTest(who_may_not_queue_leaves_nothing_behind)
+Law(script_fair, a_client_that_may_not_queue_leaves_nothing_behind)
 {
     fair_queue_of("");
     redis_do(server, "ACL SETUSER hltest -rpush");
-    fault_check_has(fair_ask("B:1"), "script");
+    check_has(fair_ask("B:1"), "script");
     check_int(redis_int(server, "DBSIZE"), 1);
     check_str(fair_release("A:1"), FAIR_SEEN);
     redis_do(server, "ACL SETUSER hltest +rpush -pexpire");
-    fault_check_has(fair_ask("B:1"), "script");
+    check_has(fair_ask("B:1"), "script");
     fair_check_nothing_left();
 }

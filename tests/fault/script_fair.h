@@ -23,7 +23,7 @@ static inline const char *fair_run(hli_script_id id, const char *words)
 {
     char args[256];
     snprintf(args, sizeof args, "PUBLISH NUMSUB 5000 1000 %s", words);
-    return fault_script(server, id, "n", args);
+    return run_script(id, "n", args);
 }
 
 /* The queue may be looked through again. */

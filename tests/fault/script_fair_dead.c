@@ -1,15 +1,13 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The fair lock's scripts, called raw: who is taken for dead, and who is not. */
+/* The fair lock's scripts, called raw: which waiters are taken for dead. */
 
 #include "script_fair.h"
 
-#define DeadTest(name) Test(script_fair_dead, name, .init = raw_start, .fini = raw_stop)
-
 #define HEARS(field) ear_open(FAIR_CHANNEL(field))
 
-DeadTest(a_head_to_which_nobody_listens_is_passed_over_by_the_release)
+Law(script_fair_dead, a_head_without_a_listener_is_passed_over_by_the_release)
 {
     redisContext *c = HEARS("C:1");
     fair_queue_of("B:1 C:1");
@@ -21,7 +19,7 @@ DeadTest(a_head_to_which_nobody_listens_is_passed_over_by_the_release)
     redisFree(c);
 }
 
-DeadTest(the_dead_of_a_row_go_together)
+Law(script_fair_dead, the_dead_of_a_row_go_together)
 {
     redisContext *d = HEARS("D:1");
     fair_queue_of("B:1 B:2 C:1 D:1 E:1");
@@ -35,7 +33,7 @@ DeadTest(the_dead_of_a_row_go_together)
     redisFree(d);
 }
 
-DeadTest(who_has_just_asked_is_spared_and_the_next_is_told_how_long)
+Law(script_fair_dead, a_waiter_that_has_just_asked_is_spared_for_a_known_time)
 {
     long long spared = 0;
     redisContext *c = HEARS("C:1");
@@ -51,7 +49,7 @@ DeadTest(who_has_just_asked_is_spared_and_the_next_is_told_how_long)
     redisFree(c);
 }
 
-DeadTest(who_comes_anew_drops_the_dead_and_takes_a_free_lock)
+Law(script_fair_dead, a_newcomer_drops_the_dead_and_takes_a_free_lock)
 {
     fair_queue_of("B:1 C:1");
     redis_do(server, "DEL n");
@@ -61,18 +59,18 @@ DeadTest(who_comes_anew_drops_the_dead_and_takes_a_free_lock)
     check_int(redis_int(server, "DBSIZE"), 1);
 }
 
-DeadTest(a_try_between_two_dead_tells_the_living_head)
+Law(script_fair_dead, a_try_between_two_dead_tells_the_living_head)
 {
     redisContext *c = HEARS("C:1");
     fair_queue_of("B:1 C:1 D:1");
     redis_do(server, "DEL n");
     fair_asked("B:1", FAIR_GRACE_MS + 1);
-    fault_check_has(fair_try("E:1"), " C:1 0");
+    check_has(fair_try("E:1"), " C:1 0");
     ear_check(c, FAIR_CHANNEL("C:1"), "0");
     redisFree(c);
 }
 
-DeadTest(who_listens_but_does_not_ask_is_passed_over_after_its_own_time)
+Law(script_fair_dead, a_listener_that_does_not_ask_is_passed_over_in_time)
 {
     redisContext *b = HEARS("B:1"), *c = HEARS("C:1");
     fair_queue_of("B:1 C:1");
@@ -85,7 +83,7 @@ DeadTest(who_listens_but_does_not_ask_is_passed_over_after_its_own_time)
     redisFree(c);
 }
 
-DeadTest(a_place_stands_as_long_as_its_owner_said)
+Law(script_fair_dead, a_place_stands_as_long_as_its_owner_said)
 {
     redisContext *b = HEARS("B:1");
     fair_queue_of("B:1 C:1");
@@ -96,7 +94,7 @@ DeadTest(a_place_stands_as_long_as_its_owner_said)
     redisFree(b);
 }
 
-DeadTest(while_it_is_held_the_dead_are_dropped_by_whoever_asks_again)
+Law(script_fair_dead, a_held_locks_dead_waiters_are_dropped_by_any_waiter_that_asks_again)
 {
     fair_queue_of("B:1 C:1 D:1");
     fair_asked("B:1", FAIR_GRACE_MS + 1);
@@ -108,7 +106,7 @@ DeadTest(while_it_is_held_the_dead_are_dropped_by_whoever_asks_again)
     check_holder("A:1 1");
 }
 
-DeadTest(a_held_locks_queue_is_not_looked_through_by_each_who_asks)
+Law(script_fair_dead, a_held_locks_queue_is_not_searched_by_each_request)
 {
     fair_queue_of("B:1 C:1");
     fair_ask("C:1");
@@ -120,7 +118,7 @@ DeadTest(a_held_locks_queue_is_not_looked_through_by_each_who_asks)
 }
 
 /* Nor is the head of a free lock told by each. */
-DeadTest(a_free_locks_head_is_told_again_now_and_then)
+Law(script_fair_dead, a_free_locks_head_is_told_again_now_and_then)
 {
     redisContext *b = HEARS("B:1");
     fair_queue_of("B:1 C:1");
@@ -137,7 +135,7 @@ DeadTest(a_free_locks_head_is_told_again_now_and_then)
     redisFree(b);
 }
 
-DeadTest(the_sixteenth_is_looked_at_and_the_others_next_time)
+Law(script_fair_dead, the_sixteenth_is_looked_at_and_the_others_next_time)
 {
     char field[16];
     fair_queue_of("");
@@ -154,7 +152,7 @@ DeadTest(the_sixteenth_is_looked_at_and_the_others_next_time)
 
 /* Redisson's waiters: played as their scripts leave the keys. */
 
-DeadTest(a_waiter_of_redissons_is_told_and_is_never_passed_over_while_it_listens)
+Law(script_fair_dead, a_waiter_of_redissons_is_told_and_is_never_passed_over_while_it_listens)
 {
     redisContext *java = HEARS("J:1");
     fair_queue_of("");
@@ -169,7 +167,7 @@ DeadTest(a_waiter_of_redissons_is_told_and_is_never_passed_over_while_it_listens
     redisFree(java);
 }
 
-DeadTest(a_waiter_of_redissons_that_does_not_listen_yet_is_suspected_first)
+Law(script_fair_dead, a_waiter_of_redissons_that_does_not_listen_yet_is_suspected_first)
 {
     long long spared = 0;
     fair_queue_of("");
@@ -187,7 +185,7 @@ DeadTest(a_waiter_of_redissons_that_does_not_listen_yet_is_suspected_first)
     redisFree(java);
 }
 
-DeadTest(a_waiter_of_redissons_that_vanished_is_passed_over)
+Law(script_fair_dead, a_waiter_of_redissons_that_vanished_is_passed_over)
 {
     fair_queue_of("");
     fair_java_queues("J:1", 330000);
@@ -202,7 +200,7 @@ DeadTest(a_waiter_of_redissons_that_vanished_is_passed_over)
 }
 
 /* Its process stands still, so it does not come; Redisson's own rule. */
-DeadTest(a_waiter_of_redissons_whose_end_has_come_does_not_keep_a_free_lock)
+Law(script_fair_dead, a_waiter_of_redissons_whose_end_has_come_does_not_keep_a_free_lock)
 {
     redisContext *java = HEARS("J:1");
     fair_queue_of("");
@@ -214,7 +212,7 @@ DeadTest(a_waiter_of_redissons_whose_end_has_come_does_not_keep_a_free_lock)
 }
 
 /* Redisson itself would drop it, after a wait of five minutes. */
-DeadTest(the_end_of_a_living_head_is_moved_on_while_the_lock_is_held)
+Law(script_fair_dead, the_end_of_a_living_head_is_moved_on_while_the_lock_is_held)
 {
     redisContext *java = HEARS("J:1");
     fair_queue_of("");
@@ -227,7 +225,8 @@ DeadTest(the_end_of_a_living_head_is_moved_on_while_the_lock_is_held)
 }
 
 /* Its connection may be on its way back, and Redisson does not queue anew. */
-DeadTest(a_waiter_of_redissons_that_nobody_hears_keeps_its_place_while_the_lock_is_held)
+Law(script_fair_dead,
+    a_waiter_of_redissons_that_nobody_hears_keeps_its_place_while_the_lock_is_held)
 {
     fair_queue_of("");
     fair_java_queues("J:1", 400000);
@@ -242,7 +241,7 @@ DeadTest(a_waiter_of_redissons_that_nobody_hears_keeps_its_place_while_the_lock_
 }
 
 /* So one that is moved on by a look is not over before the next. */
-DeadTest(whoever_asks_often_looks_often_and_no_end_is_missed)
+Law(script_fair_dead, a_frequent_asker_looks_often_and_misses_no_end)
 {
     redisContext *java = HEARS("J:1");
     fair_queue_of("");
@@ -251,15 +250,15 @@ DeadTest(whoever_asks_often_looks_often_and_no_end_is_missed)
     for (int i = 0; i < 10; i++) {
         int64_t before_ms = server_now_ms();
         redis_do(server, "HSET " FAIR_SIGNS " look %lld", (long long)before_ms - 250);
-        fault_script(server, HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "n",
-                     "PUBLISH NUMSUB 500 1000 B:1 30000 1 300000"); /* its place stands for 500 */
+        run_script(HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "n",
+                   "PUBLISH NUMSUB 500 1000 B:1 30000 1 300000"); /* its place stands for 500 */
         check(redis_int(server, "HGET " FAIR_SIGNS " look") >= before_ms);
     }
     redisFree(java);
 }
 
-/* By the ends, as Redisson does; and of ours only who does not ask. */
-DeadTest(who_may_not_count_listeners_goes_by_the_ends)
+/* By the ends, as Redisson does; of our waiters only those that do not ask. */
+Law(script_fair_dead, a_client_that_may_not_count_listeners_goes_by_the_ends)
 {
     fair_queue_of("B:1 C:1");
     fair_java_queues("J:1", 400000);
@@ -277,7 +276,7 @@ DeadTest(who_may_not_count_listeners_goes_by_the_ends)
     check_str(fair_ask("D:1"), RAW_TAKEN);
 }
 
-DeadTest(a_member_without_an_end_is_dropped_as_any_other)
+Law(script_fair_dead, a_member_without_an_end_is_dropped_as_any_other)
 {
     fair_queue_of("");
     redis_do(server, "RPUSH " FAIR_QUEUE " J:1");

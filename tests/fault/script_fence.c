@@ -1,13 +1,11 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts that write behind a fence, called raw: which token is larger, what is refused and
- * then written by halves or not, and what a copy that comes late does. */
+/* The scripts that write behind a fence, called raw: the comparison of tokens, refused writes,
+ * which leave no half of a write, and late copies. */
 
 #include "base/random.h"
 #include "script_raw.h"
-
-#define EdgeTest(name) Test(script_fence, name, .init = raw_start, .fini = raw_stop)
 
 #define FENCE "hirelock_fence:{d}"
 #define RELEASING "0 0 0 " RAW_REDISSON " PUBLISH " RAW_QUEUE " hirelock: 4000 " RAW_OWN " 0 NUMSUB"
@@ -37,7 +35,7 @@ static const char *set_and_release(const char *field, const char *words)
     return redis_str(server, line);
 }
 
-EdgeTest(a_smaller_token_writes_nothing)
+Law(script_fence, a_smaller_token_writes_nothing)
 {
     check_str(fenced_set("a 33 0 0"), "1");
     check_str(fenced_set("b 32 0 0"), "0 33");
@@ -50,7 +48,7 @@ EdgeTest(a_smaller_token_writes_nothing)
 }
 
 /* The largest first: each one after it is refused. */
-EdgeTest(tokens_are_compared_in_all_their_64_bits)
+Law(script_fence, tokens_are_compared_in_all_their_64_bits)
 {
     static const char *const falling[] = {"9223372036854775807",
                                           "9223372036854775806",
@@ -81,7 +79,7 @@ EdgeTest(tokens_are_compared_in_all_their_64_bits)
     }
 }
 
-EdgeTest(tokens_of_any_size_are_compared_as_c_compares_them)
+Law(script_fence, tokens_of_any_size_are_compared_as_c_compares_them)
 {
     int64_t last = 1;
     for (int i = 0; i < 1000; i++) {
@@ -102,7 +100,7 @@ EdgeTest(tokens_of_any_size_are_compared_as_c_compares_them)
     }
 }
 
-EdgeTest(a_value_expires_and_its_fence_does_not_go_earlier_than_anybody_asked_for)
+Law(script_fence, a_value_expires_and_its_fence_stays_for_the_longest_time_that_was_asked_for)
 {
     check_str(fenced_set("a 5 5000 60000"), "1");
     int64_t value_ms = redis_int(server, "PTTL d"), fence_ms = redis_int(server, "PTTL " FENCE);
@@ -120,31 +118,31 @@ EdgeTest(a_value_expires_and_its_fence_does_not_go_earlier_than_anybody_asked_fo
     check_str(redis_str(server, "GET " FENCE), "8");
 }
 
-EdgeTest(a_fence_that_is_no_token_is_an_error_and_stays_as_it_is)
+Law(script_fence, a_fence_that_is_no_token_is_an_error_and_stays_as_it_is)
 {
     static const char *const odd[] = {"x", "-1", "0", "007", "1e3", "92233720368547758070", "5.0"};
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
         redis_do(server, "SET " FENCE " %s", odd[i]);
-        fault_check_has(fenced_set("v 8 0 0"), "WRONGTYPE");
+        check_has(fenced_set("v 8 0 0"), "WRONGTYPE");
         check_str(redis_str(server, "GET " FENCE), odd[i]);
     }
     redis_do(server, "DEL " FENCE);
     redis_do(server, "LPUSH " FENCE " 1");
-    fault_check_has(fenced_set("v 8 0 0"), "WRONGTYPE");
+    check_has(fenced_set("v 8 0 0"), "WRONGTYPE");
     check_int(redis_int(server, "EXISTS d"), 0);
 }
 
-EdgeTest(a_write_that_a_full_server_refuses_changes_nothing)
+Law(script_fence, a_write_that_a_full_server_refuses_changes_nothing)
 {
     check_str(fenced_set("a 5 0 0"), "1");
     redis_do(server, "CONFIG SET maxmemory 1");
-    fault_check_has(fenced_set("b 6 0 0"), "OOM");
+    check_has(fenced_set("b 6 0 0"), "OOM");
     redis_do(server, "CONFIG SET maxmemory 0");
     check_str(redis_str(server, "GET d"), "a");
     check_str(redis_str(server, "GET " FENCE), "5");
 }
 
-EdgeTest(a_value_is_never_written_without_its_fence)
+Law(script_fence, a_value_is_never_written_without_its_fence)
 {
     static const char *const denials[] = {"resetkeys ~d", "resetkeys ~hirelock_fence:*", "-set",
                                           "-get"};
@@ -159,7 +157,7 @@ EdgeTest(a_value_is_never_written_without_its_fence)
     }
 }
 
-EdgeTest(the_field_that_holds_writes_and_lets_go)
+Law(script_fence, the_field_that_holds_writes_and_lets_go)
 {
     check_str(acquire("u:1 5000 1"), RAW_TAKEN);
     check_str(set_and_release("u:1", "v 0 0 0"), RAW_DONE " 1");
@@ -168,7 +166,7 @@ EdgeTest(the_field_that_holds_writes_and_lets_go)
     check_int(redis_int(server, "EXISTS " FENCE), 0); /* without a token there is none */
 }
 
-EdgeTest(whatever_its_count_in_redis_is)
+Law(script_fence, a_lock_of_any_count_is_released)
 {
     check_str(acquire("u:1 5000 1"), RAW_TAKEN);
     check_str(acquire("u:1 5000 3"), RAW_HAD);
@@ -176,7 +174,7 @@ EdgeTest(whatever_its_count_in_redis_is)
     check_str(redis_str(server, "GET d"), "v");
 }
 
-EdgeTest(a_field_that_does_not_hold_writes_nothing)
+Law(script_fence, a_field_that_does_not_hold_writes_nothing)
 {
     check_str(set_and_release("u:1", "v 0 0 0"), "0");
     check_str(acquire("u:2 5000 1"), RAW_TAKEN);
@@ -185,7 +183,7 @@ EdgeTest(a_field_that_does_not_hold_writes_nothing)
     check_int(redis_int(server, "EXISTS d " FENCE), 0);
 }
 
-EdgeTest(a_repeated_copy_does_not_write_over_what_came_after_it)
+Law(script_fence, a_repeated_copy_does_not_write_over_what_came_after_it)
 {
     check_str(acquire("u:1 5000 1"), RAW_TAKEN);
     check_str(set_and_release("u:1", "first 0 0 0"), RAW_DONE " 1");
@@ -198,7 +196,7 @@ EdgeTest(a_repeated_copy_does_not_write_over_what_came_after_it)
 }
 
 /* The field stands, with a count of 0, while the key rests. */
-EdgeTest(a_repeated_copy_that_finds_the_key_resting_does_not_write_again)
+Law(script_fence, a_repeated_copy_that_finds_the_key_resting_does_not_write_again)
 {
     char line[512];
     check_str(acquire("u:1 5000 1"), RAW_TAKEN);
@@ -214,14 +212,14 @@ EdgeTest(a_repeated_copy_that_finds_the_key_resting_does_not_write_again)
     check(redis_wait_int(server, 0, 5000, "EXISTS n"));
 }
 
-EdgeTest(a_count_that_a_stranger_wrote_over_is_no_hold)
+Law(script_fence, a_count_that_a_stranger_wrote_over_is_no_hold)
 {
     redis_do(server, "HSET n u:1 odd");
     check_str(set_and_release("u:1", "v 0 0 0"), RAW_DONE " 0");
     check_int(redis_int(server, "EXISTS n d"), 0);
 }
 
-EdgeTest(a_larger_token_refuses_the_value_and_the_lock_is_released)
+Law(script_fence, a_larger_token_refuses_the_value_and_the_lock_is_released)
 {
     check_str(fenced_set("a 33 0 0"), "1");
     check_str(acquire("u:1 5000 1"), RAW_TAKEN);
@@ -234,17 +232,17 @@ EdgeTest(a_larger_token_refuses_the_value_and_the_lock_is_released)
     check_str(redis_str(server, "GET d"), "c");
 }
 
-EdgeTest(what_a_full_server_refuses_does_not_keep_the_lock)
+Law(script_fence, a_write_refused_for_memory_does_not_keep_the_lock)
 {
     check_str(acquire("u:1 5000 1"), RAW_TAKEN);
     fence_load(HLI_SCRIPT_FENCE_RELEASE);
     redis_do(server, "CONFIG SET maxmemory 1");
-    fault_check_has(set_and_release("u:1", "v 0 0 0"), RAW_DONE " OOM");
+    check_has(set_and_release("u:1", "v 0 0 0"), RAW_DONE " OOM");
     redis_do(server, "CONFIG SET maxmemory 0");
     check_int(redis_int(server, "EXISTS n d"), 0);
 }
 
-EdgeTest(the_lock_is_granted_on_and_told_as_by_any_release)
+Law(script_fence, the_lock_is_granted_on_and_told_as_by_any_release)
 {
     redisContext *ear = ear_open("hirelock:B " RAW_REDISSON);
     queue_of("B:1");
@@ -257,7 +255,7 @@ EdgeTest(the_lock_is_granted_on_and_told_as_by_any_release)
     redisFree(ear);
 }
 
-EdgeTest(who_only_waits_leaves_the_queue_and_writes_nothing)
+Law(script_fence, a_waiter_leaves_the_queue_and_writes_nothing)
 {
     queue_of("B:1");
     check_str(set_and_release("B:1", "v 0 0 0"), "0");

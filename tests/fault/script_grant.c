@@ -1,13 +1,12 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts, called raw: to whom a release gives the lock, and what it tells to whom. */
+/* The scripts, called raw: which waiter a release grants the lock to, and its messages. */
 
 #include "script_raw.h"
+#include "support/kinds.h"
 
-#define GrantTest(name) Test(script_grant, name, .init = raw_start, .fini = raw_stop)
-
-GrantTest(a_grant_names_the_first_who_listens)
+Law(script_grant, a_grant_goes_to_the_first_waiter_that_listens)
 {
     redisContext *b = ear_open("hirelock:B"), *c = ear_open("hirelock:C");
     check_str(acquire("A:1 5000 1"), RAW_TAKEN);
@@ -31,7 +30,7 @@ GrantTest(a_grant_names_the_first_who_listens)
 }
 
 /* As the server tells it: what stood before is gone, the field and its expiry stand, and then. */
-GrantTest(a_grant_is_written_before_it_is_told)
+Law(script_grant, a_grant_is_written_before_it_is_told)
 {
     static const char *const order[] = {"\"DEL\" \"n\"", "\"HSET\" \"n\" \"B:1\"",
                                         "\"PEXPIRE\" \"n\" \"4000\"", "\"PUBLISH\" \"hirelock:B\""};
@@ -52,7 +51,7 @@ GrantTest(a_grant_is_written_before_it_is_told)
     redisFree(b);
 }
 
-GrantTest(a_grant_stands_that_may_not_be_told)
+Law(script_grant, a_grant_stands_that_may_not_be_told)
 {
     redisContext *b = ear_open("hirelock:B");
     queue_of("B:1");
@@ -64,8 +63,8 @@ GrantTest(a_grant_stands_that_may_not_be_told)
     redisFree(b);
 }
 
-/* Nor whose field may not be written: nobody has it then, and whoever waits is told to ask. */
-static void check_granted_to_nobody(const char *denied)
+/* A grant whose field may not be written is none: the lock is free, and waiters are told to ask. */
+static void check_not_granted(const char *denied)
 {
     redisContext *b = ear_open("hirelock:B " RAW_REDISSON);
     redis_do(server, "ACL SETUSER hltest +@all");
@@ -78,17 +77,17 @@ static void check_granted_to_nobody(const char *denied)
     redisFree(b);
 }
 
-GrantTest(a_grant_that_may_have_no_expiry_is_none)
+Law(script_grant, a_grant_that_may_have_no_expiry_is_none)
 {
-    check_granted_to_nobody("pexpire");
+    check_not_granted("pexpire");
 }
 
-GrantTest(a_grant_that_may_not_be_written_is_none)
+Law(script_grant, a_grant_that_may_not_be_written_is_none)
 {
-    check_granted_to_nobody("hset");
+    check_not_granted("hset");
 }
 
-GrantTest(the_releasers_own_and_dead_clients_and_odd_entries_are_passed_over)
+Law(script_grant, the_releasers_own_and_dead_clients_and_odd_entries_are_passed_over)
 {
     redisContext *a = ear_open("hirelock:A"), *c = ear_open("hirelock:C");
     queue_of("A:2 B:1 odd C:1 D:1");
@@ -112,7 +111,7 @@ static void queue_of_dead_and(int dead, const char *living)
     queue_of(fields);
 }
 
-GrantTest(the_sixteenth_is_looked_at)
+Law(script_grant, the_sixteenth_is_looked_at)
 {
     redisContext *c = ear_open("hirelock:C");
     queue_of_dead_and(15, "C:1");
@@ -121,18 +120,18 @@ GrantTest(the_sixteenth_is_looked_at)
     redisFree(c);
 }
 
-GrantTest(the_seventeenth_waits_for_the_next_release)
+Law(script_grant, the_seventeenth_waits_for_the_next_release)
 {
     redisContext *c = ear_open("hirelock:C " RAW_REDISSON);
     queue_of_dead_and(20, "C:1");
     check_str(release("A:1 0 0 0"), RAW_UNSEEN);
-    ear_check(c, RAW_REDISSON, "0"); /* who waits is told to ask, and forgets the queue */
+    ear_check(c, RAW_REDISSON, "0"); /* the waiters are told to ask, and forget the queue */
     check_int(redis_int(server, "EXISTS n"), 0);
     check_int(queue_length(), 5);
     redisFree(c);
 }
 
-GrantTest(a_queue_of_dead_clients_ends_in_a_plain_release)
+Law(script_grant, a_queue_of_dead_clients_ends_in_a_plain_release)
 {
     redisContext *r = ear_open(RAW_REDISSON " " RAW_OWN);
     queue_of("B:1 C:1");
@@ -142,7 +141,7 @@ GrantTest(a_queue_of_dead_clients_ends_in_a_plain_release)
     redisFree(r);
 }
 
-GrantTest(a_partial_release_and_a_key_that_rests_are_granted_to_nobody)
+Law(script_grant, a_partial_release_and_a_key_in_its_minimum_time_are_not_granted)
 {
     redisContext *b = ear_open("hirelock:B");
     queue_of("B:1");
@@ -157,7 +156,7 @@ GrantTest(a_partial_release_and_a_key_that_rests_are_granted_to_nobody)
 }
 
 /* One ear for a client that waits, one for a Redisson. */
-GrantTest(a_courteous_release_frees_the_lock_for_redisson)
+Law(script_grant, a_yielding_release_frees_the_lock_for_redisson)
 {
     redisContext *b = ear_open("hirelock:B " RAW_REDISSON " " RAW_OWN);
     redisContext *java = ear_open(RAW_REDISSON);
@@ -172,7 +171,7 @@ GrantTest(a_courteous_release_frees_the_lock_for_redisson)
     redisFree(java);
 }
 
-GrantTest(a_release_that_need_not_be_courteous_grants_and_does_not_look_for_redisson)
+Law(script_grant, a_release_that_need_not_yield_grants_and_does_not_look_for_redisson)
 {
     redisContext *b = ear_open("hirelock:B " RAW_REDISSON " " RAW_OWN);
     redisContext *java[] = {ear_open(RAW_REDISSON), ear_open(RAW_REDISSON)};
@@ -187,7 +186,7 @@ GrantTest(a_release_that_need_not_be_courteous_grants_and_does_not_look_for_redi
     redisFree(b);
 }
 
-GrantTest(a_courteous_release_without_redisson_grants)
+Law(script_grant, a_yielding_release_without_redisson_grants)
 {
     redisContext *b = ear_open("hirelock:B " RAW_REDISSON " " RAW_OWN);
     queue_of("B:1");
@@ -196,7 +195,7 @@ GrantTest(a_courteous_release_without_redisson_grants)
     redisFree(b);
 }
 
-GrantTest(redisson_without_a_queue_beside_it_is_seen_by_a_courteous_release)
+Law(script_grant, a_yielding_release_sees_redisson_without_a_queue_beside_it)
 {
     redisContext *java = ear_open(RAW_REDISSON), *ours = ear_open(RAW_REDISSON " " RAW_OWN);
     check_str(acquire("A:1 5000 1"), RAW_TAKEN);
@@ -206,12 +205,12 @@ GrantTest(redisson_without_a_queue_beside_it_is_seen_by_a_courteous_release)
     check_str(release("A:2 0 0 0"), RAW_UNSEEN); /* not looked at */
     ear_check(java, RAW_REDISSON, "0");
     for (int i = 0; i < 2; i++)
-        ear_check(ours, RAW_REDISSON, "0"); /* nobody stood in the queue: no `y` */
+        ear_check(ours, RAW_REDISSON, "0"); /* no waiter stood in the queue: no `y` */
     redisFree(java);
     redisFree(ours);
 }
 
-GrantTest(who_may_not_count_listeners_releases_plainly)
+Law(script_grant, a_client_that_may_not_count_listeners_releases_plainly)
 {
     redisContext *b = ear_open("hirelock:B " RAW_REDISSON " " RAW_OWN);
     queue_of("B:1");
@@ -223,7 +222,7 @@ GrantTest(who_may_not_count_listeners_releases_plainly)
     redisFree(b);
 }
 
-GrantTest(a_wait_that_is_over_and_was_granted_passes_it_on)
+Law(script_grant, a_wait_that_is_over_and_was_granted_passes_it_on)
 {
     redisContext *b = ear_open("hirelock:B"), *c = ear_open("hirelock:C");
     queue_of("B:1 C:1");
@@ -238,23 +237,21 @@ GrantTest(a_wait_that_is_over_and_was_granted_passes_it_on)
 /* Released when the other one has asked, and once more as it listens by then, and sleeps. */
 static void pass_by_grant(hl_lock *mine, hl_lock *others, hl_client *waiter)
 {
-    hl_owner *owner = fault_owner(waiter);
-    struct fault_call call;
-    check_int(hl_lock_acquire(mine, NULL), 0);
+    expect_ok(hl_lock_acquire(mine, NULL));
     int64_t asked = redis_evalsha_calls(server);
-    fault_call_begin(&call, others, owner, slow_ms(10000));
+    struct actor *call = actor_start_acquire(others, ACQUIRE(.wait_ms = slow_ms(10000)));
     while (redis_evalsha_calls(server) < asked + 2)
         deadline_nap();
-    check_int(hl_client_ping(waiter, -1, NULL), 0);
-    check_int(hl_lock_release(mine, NULL), 0);
-    check_msg(fault_call_end(&call) == 0, "%s", call.err.text);
-    check_int(hl_lock_release_as(others, owner, NULL), 0);
-    hl_owner_free(owner);
+    expect_ok(hl_client_ping(waiter, -1, NULL));
+    expect_ok(hl_lock_release(mine, NULL));
+    check_msg(actor_end(call) == 0, "%s", actor_error(call));
+    expect_ok(actor_release(call, others, NULL));
+    actor_stop(call);
 }
 
 /* Whole, from the release of one client through the grant to another, which knows it by its name.
  */
-GrantTest(a_name_of_any_bytes_comes_through_its_grant)
+Law(script_grant, a_name_of_any_bytes_comes_through_its_grant)
 {
     static const struct {
         const char *bytes;
@@ -265,18 +262,15 @@ GrantTest(a_name_of_any_bytes_comes_through_its_grant)
                  {"1 2 3", 5}, {"\xff\xfe", 2},  {"\"quote'", 7}};
     hl_client_options patient = fault_options(NULL);
     patient.poll_ms = slow_ms(20000); /* only a grant comes in time */
-    hl_client *one = fault_client(server, NULL);
-    hl_client *two = fault_open(redis_server_url(server), &patient);
+    hl_client *one = open_impatient(NULL);
+    hl_client *two = open_client(&patient);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         hl_lock *mine = NULL, *others = NULL;
-        check_int(hl_lock_new_bytes(one, names[i].bytes, names[i].length, &mine, NULL), 0);
-        check_int(hl_lock_new_bytes(two, names[i].bytes, names[i].length, &others, NULL), 0);
+        expect_ok(lock_new_bytes(one, names[i].bytes, names[i].length, &mine, NULL));
+        expect_ok(lock_new_bytes(two, names[i].bytes, names[i].length, &others, NULL));
+        keep_lock(mine), keep_lock(others);
         pass_by_grant(mine, others, two);
-        check_msg(fault_stats(two).grants == i + 1, "name %zu", i);
+        check_msg(stats_of(two).grants == i + 1, "name %zu", i);
         check_int(redis_int(server, "DBSIZE"), 0);
-        hl_lock_free(mine);
-        hl_lock_free(others);
     }
-    hl_client_close(one);
-    hl_client_close(two);
 }

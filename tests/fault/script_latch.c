@@ -1,18 +1,16 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts of the latch, called raw: what they count, once however often they come, and what
- * they tell Redisson. */
+/* The scripts of the latch, called raw: each command counts once, however often it is repeated; and
+ * their messages to Redisson. */
 
 #include "script_notes.h"
 
 #define LATCH_CHANNEL "redisson_countdownlatch__channel__{n}"
 
-#define LatchTest(name) Test(script_latch, name, .init = raw_start, .fini = raw_stop)
-
 static const char *run(hli_script_id script, const char *id, const char *rest)
 {
-    return noted_run(script, id, LATCH_CHANNEL " PUBLISH", rest);
+    return once_run(script, id, LATCH_CHANNEL " PUBLISH", rest);
 }
 
 /* count settled... */
@@ -33,10 +31,10 @@ static const char *delete_latch(const char *id)
 
 static const char *count(void)
 {
-    return fault_script(server, HLI_SCRIPT_LATCH_COUNT, "n", "");
+    return run_script(HLI_SCRIPT_LATCH_COUNT, "n", "");
 }
 
-LatchTest(is_closed_counted_down_and_opened_by_the_last)
+Law(script_latch, is_closed_counted_down_and_opened_by_the_last)
 {
     redisContext *java = ear_open(LATCH_CHANNEL);
     check_str(count(), "1 0");
@@ -55,7 +53,7 @@ LatchTest(is_closed_counted_down_and_opened_by_the_last)
     redisFree(java);
 }
 
-LatchTest(an_open_latch_is_not_counted_below_zero)
+Law(script_latch, an_open_latch_is_not_counted_below_zero)
 {
     redisContext *java = ear_open(LATCH_CHANNEL);
     check_str(count_down("1", "0"), "1");
@@ -70,7 +68,7 @@ LatchTest(an_open_latch_is_not_counted_below_zero)
     redisFree(java);
 }
 
-LatchTest(a_repeated_command_counts_once_whatever_became_of_the_latch)
+Law(script_latch, a_repeated_command_counts_once_whatever_became_of_the_latch)
 {
     check_str(set_count("1", "2 0"), "1");
     check_str(set_count("1", "2 0"), "1");
@@ -86,14 +84,14 @@ LatchTest(a_repeated_command_counts_once_whatever_became_of_the_latch)
     check_str(redis_str(server, "GET n"), "3");
 }
 
-LatchTest(a_closed_latch_is_not_closed_again)
+Law(script_latch, a_closed_latch_is_not_closed_again)
 {
     check_str(set_count("1", "2 0"), "1");
     check_str(set_count("2", "5 0"), "0");
     check_str(redis_str(server, "GET n"), "2");
 }
 
-LatchTest(what_is_settled_is_forgotten_by_the_next_command)
+Law(script_latch, a_settled_record_is_deleted_by_the_next_command)
 {
     check_str(set_count("1", "2 0"), "1");
     check_str(count_down("2", "1"), "0");
@@ -104,14 +102,14 @@ LatchTest(what_is_settled_is_forgotten_by_the_next_command)
     check_note("4", "1");
 }
 
-LatchTest(counting_down_keeps_the_expiry)
+Law(script_latch, counting_down_keeps_the_expiry)
 {
     redis_do(server, "SET n 3 PX 90000");
     check_str(count_down("1", "0"), "0");
     check(redis_int(server, "PTTL n") > 30000);
 }
 
-LatchTest(a_deleted_latch_is_told_as_open_and_once)
+Law(script_latch, a_deleted_latch_is_told_as_open_and_once)
 {
     redisContext *java = ear_open(LATCH_CHANNEL);
     check_str(delete_latch("1"), "0");
@@ -129,7 +127,7 @@ LatchTest(a_deleted_latch_is_told_as_open_and_once)
 }
 
 /* Redisson sets a count of 0 too, which is open and keeps its key. */
-LatchTest(a_count_of_nothing_is_open)
+Law(script_latch, a_count_of_nothing_is_open)
 {
     redisContext *java = ear_open(LATCH_CHANNEL);
     redis_do(server, "SET n 0");
@@ -140,32 +138,32 @@ LatchTest(a_count_of_nothing_is_open)
     redisFree(java);
 }
 
-LatchTest(bad_counts_are_refused_and_leave_nothing_behind)
+Law(script_latch, bad_counts_are_refused_and_leave_nothing_behind)
 {
     static const char *const bad[] = {"0", "-1", "x", "1.5", "1e3", "nan"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char rest[32];
         snprintf(rest, sizeof rest, "%s 0", bad[i]);
-        fault_check_has(set_count("1", rest), "HIRELOCK");
+        check_has(set_count("1", rest), "HIRELOCK");
     }
     check_int(redis_int(server, "DBSIZE"), 0);
 }
 
-LatchTest(what_is_no_number_is_an_error_and_nothing_is_noted)
+Law(script_latch, a_value_that_is_no_number_is_an_error_and_leaves_no_record)
 {
     static const char *const set[] = {"SET n odd", "HSET n u:1 1"};
     for (size_t i = 0; i < sizeof set / sizeof set[0]; i++) {
         redis_do(server, "DEL n");
         redis_do(server, set[i]);
-        fault_check_has(count(), "WRONGTYPE");
-        fault_check_has(count_down("1", "0"), "WRONGTYPE");
+        check_has(count(), "WRONGTYPE");
+        check_has(count_down("1", "0"), "WRONGTYPE");
         check_str(redis_str(server, "KEYS *"), "n");
     }
-    fault_check_has(delete_latch("1"), "WRONGTYPE"); /* somebody's lock is not opened by mistake */
+    check_has(delete_latch("1"), "WRONGTYPE"); /* a lock is not opened by mistake */
     check_int(redis_int(server, "EXISTS n"), 1);
 }
 
-LatchTest(a_full_server_goes_on_but_for_a_new_latch)
+Law(script_latch, a_full_server_goes_on_but_for_a_new_latch)
 {
     redis_do(server, "SET n 2");
     redis_do(server, "CONFIG SET maxmemory 1");
@@ -173,11 +171,11 @@ LatchTest(a_full_server_goes_on_but_for_a_new_latch)
     check_str(count_down("2", "0"), "1");
     check_int(redis_int(server, "DBSIZE"), 2); /* notes */
     redis_do(server, "FLUSHALL");
-    fault_check_has(set_count("3", "2 0"), "OOM");
+    check_has(set_count("3", "2 0"), "OOM");
     check_int(redis_int(server, "DBSIZE"), 0);
 }
 
-LatchTest(a_message_that_may_not_be_told_is_no_failure)
+Law(script_latch, a_message_that_may_not_be_told_is_no_failure)
 {
     redis_do(server, "ACL SETUSER hltest -publish");
     check_str(set_count("1", "1 0"), "1");
@@ -187,7 +185,7 @@ LatchTest(a_message_that_may_not_be_told_is_no_failure)
     check_int(redis_int(server, "EXISTS n"), 0);
 }
 
-LatchTest(what_may_not_be_noted_is_not_done)
+Law(script_latch, a_command_without_its_record_changes_nothing)
 {
     redis_do(server, "SET n 2");
     redis_do(server, "ACL SETUSER hltest resetkeys ~n");

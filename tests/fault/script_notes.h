@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What the tests of the scripts share whose commands have ids, those of semaphores and latches:
- * the client A sends them, and notes of what was done stand until they are settled.
+ * The fixture of the tests of the "once" scripts, those of semaphores and latches: the client A
+ * sends commands with ids, and each command's note stands until it is settled.
  */
 #ifndef HL_TEST_SCRIPT_NOTES_H
 #define HL_TEST_SCRIPT_NOTES_H
@@ -13,12 +13,12 @@
 #define NOTES "hirelock_note:{n}:A:"
 
 /* The command of this id; out is where it tells what it did, "channel PUBLISH", or "". */
-static inline const char *noted_run(hli_script_id script, const char *id, const char *out,
-                                    const char *rest)
+static inline const char *once_run(hli_script_id script, const char *id, const char *out,
+                                   const char *rest)
 {
     char words[256];
     snprintf(words, sizeof words, NOTES " %s 60000 %s %s", id, out, rest);
-    return fault_script(server, script, "n", words);
+    return run_script(script, "n", words);
 }
 
 /* The notes that stand are this one, of this command; or none, "" and "". */

@@ -1,13 +1,11 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The permits' scripts, called raw: what stands in Redis afterwards, and what is told to whom. */
+/* The permits' scripts, called raw: their keys in Redis afterwards, and their messages. */
 
 #include <inttypes.h>
 
 #include "script_raw.h"
-
-#define PermitTest(name) Test(script_permits, name, .init = raw_start, .fini = raw_stop)
 
 #define IDS "{n}:timeout"
 #define CHANNEL "redisson_sc:{n}"
@@ -33,9 +31,15 @@ static const char *give(const char *ids)
     return run(HLI_SCRIPT_PERMIT_RELEASE, ids);
 }
 
+/* All of them or none. */
+static const char *give_whole(const char *ids)
+{
+    return raw_run(HLI_SCRIPT_PERMIT_RELEASE, ids, CHANNEL " PUBLISH 1");
+}
+
 static const char *renew_permits(const char *words)
 {
-    return fault_script(server, HLI_SCRIPT_PERMIT_RENEW, "n", words);
+    return run_script(HLI_SCRIPT_PERMIT_RENEW, "n", words);
 }
 
 /* "1 available acquired" */
@@ -61,7 +65,7 @@ static void check_lasts(const char *id, int64_t ms)
     check_msg(left > ms - slow_ms(2000) && left <= ms, "%s lasts %d ms", id, (int)left);
 }
 
-PermitTest(a_permit_is_an_id_of_16_bytes_with_its_end_in_the_servers_time)
+Law(script_permits, a_permit_is_an_id_of_16_bytes_with_its_end_in_the_servers_time)
 {
     redis_do(server, "SET n 2");
     check_str(take(A " 60000"), "1 1");
@@ -75,15 +79,14 @@ PermitTest(a_permit_is_an_id_of_16_bytes_with_its_end_in_the_servers_time)
     check_str(redis_str(server, "KEYS *"), "n");
 }
 
-PermitTest(a_name_with_a_tag_has_its_ids_beside_it)
+Law(script_permits, a_name_with_a_tag_has_its_ids_beside_it)
 {
     redis_do(server, "SET a{b}c 1");
-    check_str(fault_script(server, HLI_SCRIPT_PERMIT_ACQUIRE, "a{b}c", A " 5000 ch PUBLISH"),
-              "1 1");
+    check_str(run_script(HLI_SCRIPT_PERMIT_ACQUIRE, "a{b}c", A " 5000 ch PUBLISH"), "1 1");
     check_int(redis_int(server, "ZCARD a{b}c:timeout"), 1);
 }
 
-PermitTest(an_id_is_any_16_bytes)
+Law(script_permits, an_id_is_any_16_bytes)
 {
     static const char id[16] = {'\0', ' ', '\r', '\n', '\xff', '{', '}', '%', '\0', '1'};
     const struct hli_script *acquire_script = hli_script_get(HLI_SCRIPT_PERMIT_ACQUIRE);
@@ -100,10 +103,10 @@ PermitTest(an_id_is_any_16_bytes)
     check_int(redis_int(server, "EXISTS " IDS), 0);
 }
 
-PermitTest(several_are_taken_all_or_none)
+Law(script_permits, several_are_taken_all_or_none)
 {
     redis_do(server, "SET n 2");
-    fault_check_has(take(A B C " 5000"), "0 -1 ");
+    check_has(take(A B C " 5000"), "0 -1 ");
     check_int(redis_int(server, "GET n"), 2);
     check_int(redis_int(server, "EXISTS " IDS), 0);
     check_str(take(A B " 5000"), "1 1");
@@ -111,7 +114,7 @@ PermitTest(several_are_taken_all_or_none)
     check_int(redis_int(server, "ZCARD " IDS), 2);
 }
 
-PermitTest(a_repeated_acquire_takes_nothing_and_never_shortens)
+Law(script_permits, a_repeated_acquire_takes_nothing_and_never_shortens)
 {
     redis_do(server, "SET n 5");
     check_str(take(A B " 50000"), "1 1");
@@ -126,8 +129,8 @@ PermitTest(a_repeated_acquire_takes_nothing_and_never_shortens)
     check_str(redis_str(server, "ZSCORE " IDS " " A), NEVER);
 }
 
-/* Somebody else gave one of them back meanwhile. */
-PermitTest(an_acquire_of_which_a_part_stands_takes_the_rest)
+/* Another client gave one of them back meanwhile. */
+Law(script_permits, an_acquire_of_which_a_part_stands_takes_the_rest)
 {
     redis_do(server, "SET n 2");
     check_str(take(A B " 5000"), "1 1");
@@ -147,7 +150,7 @@ static void check_busy(const char *said, int64_t from_ms, int64_t to_ms, int64_t
     check_int(count, available);
 }
 
-PermitTest(busy_says_when_enough_will_have_expired)
+Law(script_permits, busy_says_when_enough_will_have_expired)
 {
     redis_do(server, "SET n 3");
     check_str(take(A " 20000"), "1 1");
@@ -162,14 +165,14 @@ PermitTest(busy_says_when_enough_will_have_expired)
     check_busy(take("dddddddddddddddd 5000"), 20001, 40000, 0);
 }
 
-PermitTest(a_semaphore_that_is_not_there_has_no_permits)
+Law(script_permits, a_semaphore_that_is_not_there_has_no_permits)
 {
     check_busy(take(A " 5000"), -1, -1, 0);
     check_str(inspect(), "1 0 0");
     check_int(redis_int(server, "DBSIZE"), 0);
 }
 
-PermitTest(what_has_expired_is_taken_back_first_and_told)
+Law(script_permits, expired_permits_are_taken_back_first_and_announced)
 {
     redisContext *ear = ear_open(CHANNEL);
     redis_do(server, "SET n 0");
@@ -187,7 +190,7 @@ PermitTest(what_has_expired_is_taken_back_first_and_told)
     redisFree(ear);
 }
 
-PermitTest(what_has_expired_is_told_though_it_is_not_enough)
+Law(script_permits, expired_permits_are_announced_even_if_too_few)
 {
     redisContext *ear = ear_open(CHANNEL);
     redis_do(server, "SET n 0");
@@ -198,7 +201,7 @@ PermitTest(what_has_expired_is_told_though_it_is_not_enough)
 }
 
 /* More than Lua can pass to one call. */
-PermitTest(many_thousands_expire_at_once)
+Law(script_permits, many_thousands_expire_at_once)
 {
     enum { MANY = 20000 };
     redis_do(server, "SET n 0");
@@ -210,7 +213,7 @@ PermitTest(many_thousands_expire_at_once)
     check_str(inspect(), "1 20000 0");
 }
 
-PermitTest(thousands_are_taken_and_given_back_at_once)
+Law(script_permits, thousands_are_taken_and_given_back_at_once)
 {
     enum { MANY = 10000 };
     static char ids[MANY * 16 + 1];
@@ -229,7 +232,7 @@ PermitTest(thousands_are_taken_and_given_back_at_once)
     check_str(inspect(), "1 10000 1");
 }
 
-PermitTest(a_release_tells_what_is_available_and_a_repeated_one_nothing)
+Law(script_permits, a_release_tells_what_is_available_and_a_repeated_one_nothing)
 {
     redisContext *ear = ear_open(CHANNEL);
     redis_do(server, "SET n 3");
@@ -244,7 +247,7 @@ PermitTest(a_release_tells_what_is_available_and_a_repeated_one_nothing)
     redisFree(ear);
 }
 
-PermitTest(a_negative_number_is_never_told)
+Law(script_permits, a_negative_number_is_never_told)
 {
     redisContext *ear = ear_open(CHANNEL);
     redis_do(server, "SET n -2");
@@ -258,7 +261,7 @@ PermitTest(a_negative_number_is_never_told)
     redisFree(ear);
 }
 
-PermitTest(an_expired_permit_is_given_back_once)
+Law(script_permits, an_expired_permit_is_given_back_once)
 {
     redis_do(server, "SET n 0");
     put(A, -1);
@@ -272,7 +275,50 @@ PermitTest(an_expired_permit_is_given_back_once)
     check_int(redis_int(server, "GET n"), 3);
 }
 
-PermitTest(a_renewal_brings_nothing_back_and_never_shortens)
+Law(script_permits, a_whole_release_gives_all_back_or_none_and_a_repeated_one_nothing)
+{
+    redisContext *ear = ear_open(CHANNEL);
+    redis_do(server, "SET n 3");
+    check_str(take(A B " 60000"), "1 1");
+    check_str(give_whole(A C B), "0 101");
+    check_str(inspect(), "1 1 2");
+    check_lasts(A, 60000);
+    ear_check_end(ear, CHANNEL);
+    check_str(give_whole(A B), "1  -1");
+    ear_check(ear, CHANNEL, "3");
+    check_str(give_whole(A B), "0 00");
+    check_int(redis_int(server, "GET n"), 3);
+    ear_check_end(ear, CHANNEL);
+    redisFree(ear);
+}
+
+/* What has expired comes back by itself, and is told. */
+Law(script_permits, a_whole_release_with_an_expired_permit_gives_none_of_the_others_back)
+{
+    redisContext *ear = ear_open(CHANNEL);
+    redis_do(server, "SET n 0");
+    put(A, 60000);
+    put(B, -1);
+    check_str(give_whole(A B), "0 1x");
+    ear_check(ear, CHANNEL, "1");
+    check_str(inspect(), "1 1 1");
+    check_str(give_whole(A B), "0 10");
+    check_str(inspect(), "1 1 1");
+    check_str(give_whole(A), "1  -1");
+    ear_check(ear, CHANNEL, "2");
+    ear_check_end(ear, CHANNEL);
+    redisFree(ear);
+}
+
+Law(script_permits, a_whole_release_counts_an_id_once_that_is_named_twice)
+{
+    redis_do(server, "SET n 1");
+    check_str(take(A " 60000"), "1 1");
+    check_str(give_whole(A A), "1 11 -1");
+    check_str(inspect(), "1 1 0");
+}
+
+Law(script_permits, a_renewal_brings_nothing_back_and_never_shortens)
 {
     redis_do(server, "SET n 5");
     check_str(renew_permits("30000 " A), "1 -1");
@@ -290,7 +336,7 @@ PermitTest(a_renewal_brings_nothing_back_and_never_shortens)
     check_int(redis_int(server, "GET n"), 5);
 }
 
-PermitTest(a_renewal_of_many_goes_on_past_one_whose_keys_are_something_else)
+Law(script_permits, a_renewal_of_many_goes_on_past_a_name_whose_keys_are_something_else)
 {
     const struct hli_script *script = hli_script_get(HLI_SCRIPT_PERMIT_RENEW);
     redis_do(server, "SCRIPT LOAD %b", (const char *)script->text, script->length);
@@ -302,7 +348,7 @@ PermitTest(a_renewal_of_many_goes_on_past_one_whose_keys_are_something_else)
     check_lasts(A, 60000);
 }
 
-PermitTest(an_end_is_set_sooner_or_later_but_not_of_what_is_over)
+Law(script_permits, an_end_is_set_sooner_or_later_but_not_of_an_expired_permit)
 {
     redis_do(server, "SET n 0");
     check_str(run(HLI_SCRIPT_PERMIT_UPDATE_LEASE, A " 60000"), "0");
@@ -320,7 +366,7 @@ PermitTest(an_end_is_set_sooner_or_later_but_not_of_what_is_over)
     check_int(redis_int(server, "EXISTS " IDS), 0);
 }
 
-PermitTest(what_is_left_of_a_permit_is_told)
+Law(script_permits, the_remaining_lease_of_a_permit_is_returned)
 {
     int64_t left = 0;
     redis_do(server, "SET n 0");
@@ -335,7 +381,7 @@ PermitTest(what_is_left_of_a_permit_is_told)
     check_int(redis_int(server, "GET n"), 1);
 }
 
-PermitTest(permits_are_set_once_or_anew_and_told)
+Law(script_permits, permits_are_set_once_or_anew_and_told)
 {
     redisContext *ear = ear_open(CHANNEL);
     check_str(run(HLI_SCRIPT_PERMIT_SET, "3 1"), "1");
@@ -354,7 +400,7 @@ PermitTest(permits_are_set_once_or_anew_and_told)
     redisFree(ear);
 }
 
-PermitTest(permits_are_made_more_and_fewer)
+Law(script_permits, permits_are_made_more_and_fewer)
 {
     redisContext *ear = ear_open(CHANNEL);
     check_str(run(HLI_SCRIPT_PERMIT_ADD, "2"), "1");
@@ -364,13 +410,13 @@ PermitTest(permits_are_made_more_and_fewer)
     check_str(inspect(), "1 -2 0");
     check_str(run(HLI_SCRIPT_PERMIT_ADD, "2147483647"), "1");
     ear_check(ear, CHANNEL, "2147483645");
-    fault_check_has(run(HLI_SCRIPT_PERMIT_ADD, "3"), "HIRELOCK");
+    check_has(run(HLI_SCRIPT_PERMIT_ADD, "3"), "HIRELOCK");
     check_int(redis_int(server, "GET n"), 2147483645);
     ear_check_end(ear, CHANNEL);
     redisFree(ear);
 }
 
-PermitTest(the_ids_end_with_the_semaphore)
+Law(script_permits, the_ids_end_with_the_semaphore)
 {
     redis_do(server, "SET n 2 PX 60000");
     check_str(take(A " 5000"), "1 1");
@@ -383,7 +429,7 @@ PermitTest(the_ids_end_with_the_semaphore)
     check_int(redis_int(server, "PTTL " IDS), -1);
 }
 
-PermitTest(bad_arguments_are_refused_and_leave_nothing_behind)
+Law(script_permits, bad_arguments_are_refused_and_leave_nothing_behind)
 {
     static const struct {
         hli_script_id id;
@@ -411,16 +457,16 @@ PermitTest(bad_arguments_are_refused_and_leave_nothing_behind)
 
 static void check_all_say_wrongtype(void)
 {
-    fault_check_has(take(A " 5000"), "WRONGTYPE");
-    fault_check_has(give(A), "WRONGTYPE");
-    fault_check_has(run(HLI_SCRIPT_PERMIT_UPDATE_LEASE, A " 5000"), "WRONGTYPE");
-    fault_check_has(run(HLI_SCRIPT_PERMIT_LEASE_LEFT, A), "WRONGTYPE");
-    fault_check_has(inspect(), "WRONGTYPE");
-    fault_check_has(run(HLI_SCRIPT_PERMIT_SET, "1 0"), "WRONGTYPE");
-    fault_check_has(run(HLI_SCRIPT_PERMIT_ADD, "1"), "WRONGTYPE");
+    check_has(take(A " 5000"), "WRONGTYPE");
+    check_has(give(A), "WRONGTYPE");
+    check_has(run(HLI_SCRIPT_PERMIT_UPDATE_LEASE, A " 5000"), "WRONGTYPE");
+    check_has(run(HLI_SCRIPT_PERMIT_LEASE_LEFT, A), "WRONGTYPE");
+    check_has(inspect(), "WRONGTYPE");
+    check_has(run(HLI_SCRIPT_PERMIT_SET, "1 0"), "WRONGTYPE");
+    check_has(run(HLI_SCRIPT_PERMIT_ADD, "1"), "WRONGTYPE");
 }
 
-PermitTest(what_is_no_semaphore_is_an_error_and_stays_as_it_is)
+Law(script_permits, a_key_of_another_kind_is_an_error_and_stays_as_it_is)
 {
     redis_do(server, "HSET n u:1 1");
     put(A, -1);
@@ -439,7 +485,7 @@ PermitTest(what_is_no_semaphore_is_an_error_and_stays_as_it_is)
     check_str(redis_str(server, "GET " IDS), "stranger");
 }
 
-PermitTest(at_maxmemory_permits_are_renewed_and_released_but_not_taken)
+Law(script_permits, at_maxmemory_permits_are_renewed_and_released_but_not_taken)
 {
     redis_do(server, "SET n 3");
     check_str(take(A " 60000"), "1 1");
@@ -454,9 +500,9 @@ PermitTest(at_maxmemory_permits_are_renewed_and_released_but_not_taken)
     check_str(redis_str(server, "EVALSHA %s 1 n " A " 120000 c PUBLISH",
                         hli_script_get(HLI_SCRIPT_PERMIT_UPDATE_LEASE)->sha1),
               "1");
-    fault_check_has(redis_str(server, "EVALSHA %s 1 n " C " 60000 c PUBLISH",
-                              hli_script_get(HLI_SCRIPT_PERMIT_ACQUIRE)->sha1),
-                    "OOM");
+    check_has(redis_str(server, "EVALSHA %s 1 n " C " 60000 c PUBLISH",
+                        hli_script_get(HLI_SCRIPT_PERMIT_ACQUIRE)->sha1),
+              "OOM");
     check_str(redis_str(server, "EVALSHA %s 1 n " A B " c PUBLISH",
                         hli_script_get(HLI_SCRIPT_PERMIT_RELEASE)->sha1),
               "1  -1");
@@ -466,7 +512,7 @@ PermitTest(at_maxmemory_permits_are_renewed_and_released_but_not_taken)
 }
 
 /* The number is refused after the ids were written. */
-PermitTest(who_may_not_count_takes_nothing)
+Law(script_permits, a_client_that_may_not_count_acquires_nothing)
 {
     redis_do(server, "SET n 1");
     redis_do(server, "ACL SETUSER hltest -decrby");

@@ -1,13 +1,11 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts, called raw: the queue, and word of who waits. */
+/* The scripts, called raw: the queue, and the word about waiters. */
 
 #include "script_raw.h"
 
-#define QueueTest(name) Test(script_queue, name, .init = raw_start, .fini = raw_stop)
-
-QueueTest(a_busy_answer_tells_the_holder_the_lease_and_the_time)
+Law(script_queue, a_busy_answer_tells_the_holder_the_lease_and_the_time)
 {
     long long now, pttl, seconds, microseconds;
     int read = 0;
@@ -26,7 +24,7 @@ QueueTest(a_busy_answer_tells_the_holder_the_lease_and_the_time)
           seconds * 1000000 + microseconds);
 }
 
-QueueTest(a_place_in_the_queue_is_kept_by_who_asks_again)
+Law(script_queue, a_waiter_that_asks_again_keeps_its_place)
 {
     check_str(acquire("A:1 5000 1"), RAW_TAKEN);
     queue_up("B:1");
@@ -37,11 +35,11 @@ QueueTest(a_place_in_the_queue_is_kept_by_who_asks_again)
     queue_up("B:1");
     check_str(redis_str(server, "ZSCORE " RAW_QUEUE " B:1"), first);
     check_str(redis_str(server, "ZRANGE " RAW_QUEUE " 0 -1"), "B:1 C:1");
-    int64_t left = redis_int(server, "PTTL " RAW_QUEUE); /* it stands while somebody asks */
+    int64_t left = redis_int(server, "PTTL " RAW_QUEUE); /* it stands while a waiter asks */
     check(left > 1000 && left <= RAW_QUEUE_MS);
 }
 
-QueueTest(a_try_and_a_nested_acquire_do_not_queue)
+Law(script_queue, a_try_and_a_nested_acquire_do_not_queue)
 {
     check_str(acquire("A:1 5000 1"), RAW_TAKEN);
     check(strncmp(acquire_unqueued("B:1 5000 1"), "0 ", 2) == 0);
@@ -49,8 +47,8 @@ QueueTest(a_try_and_a_nested_acquire_do_not_queue)
     check_int(redis_int(server, "EXISTS " RAW_QUEUE), 0);
 }
 
-/* By the first in the queue, by who does not queue, and by whoever asks again. */
-QueueTest(a_busy_answer_tells_the_holder_that_he_is_waited_for)
+/* By the first in the queue, by a try, which does not queue, and by a waiter that asks again. */
+Law(script_queue, a_busy_answer_tells_the_holder_of_a_waiter)
 {
     redisContext *holder = ear_open("hirelock:A");
     check_str(acquire("A:1 5000 1"), RAW_TAKEN);
@@ -70,15 +68,7 @@ QueueTest(a_busy_answer_tells_the_holder_that_he_is_waited_for)
     redisFree(holder);
 }
 
-QueueTest(a_holder_of_no_client_is_told_nothing)
-{
-    redis_do(server, "HSET n stranger 1");
-    redis_do(server, "PEXPIRE n 5000");
-    fault_check_has(acquire("B:1 5000 1"), " stranger 1");
-    check_int(queue_length(), 1);
-}
-
-QueueTest(who_finds_no_key_forgets_the_queue)
+Law(script_queue, an_acquire_without_a_key_forgets_the_queue)
 {
     queue_of("B:1 C:1");
     check_str(acquire("A:1 5000 2"), RAW_HAD); /* the holder does not */
@@ -91,7 +81,7 @@ QueueTest(who_finds_no_key_forgets_the_queue)
 }
 
 /* Memory is full: what needs more of it is refused, and nothing else. */
-QueueTest(a_full_server_answers_busy_and_grants)
+Law(script_queue, a_full_server_answers_busy_and_grants)
 {
     redisContext *b = ear_open("hirelock:B");
     queue_of("B:1");
@@ -106,7 +96,7 @@ QueueTest(a_full_server_answers_busy_and_grants)
     redisFree(b);
 }
 
-QueueTest(a_queue_that_is_none_is_left_alone)
+Law(script_queue, a_key_that_is_no_queue_is_left_alone)
 {
     redisContext *r = ear_open(RAW_REDISSON " " RAW_OWN);
     redis_do(server, "SET " RAW_QUEUE " stranger");
@@ -122,7 +112,7 @@ QueueTest(a_queue_that_is_none_is_left_alone)
     redisFree(r);
 }
 
-QueueTest(a_wait_that_is_over_leaves_the_queue)
+Law(script_queue, a_wait_that_is_over_leaves_the_queue)
 {
     queue_of("B:1 B:2");
     check_str(release("B:1 1 5000 0"), "0"); /* a nested release has no place to leave */
@@ -133,7 +123,7 @@ QueueTest(a_wait_that_is_over_leaves_the_queue)
     check_holder("A:1 1");
 }
 
-QueueTest(keep_extends_and_never_shortens)
+Law(script_queue, keep_extends_and_never_shortens)
 {
     check_str(acquire("A:1 5000 1"), RAW_TAKEN);
     check_str(keep("A:1 9000"), "1 0");
@@ -148,7 +138,7 @@ QueueTest(keep_extends_and_never_shortens)
     check_str(keep("A:1 4000"), "3 0");
 }
 
-QueueTest(keep_counts_the_queue_and_redisson)
+Law(script_queue, keep_counts_the_queue_and_redisson)
 {
     redisContext *ours = ear_open(RAW_REDISSON " " RAW_OWN), *java = ear_open(RAW_REDISSON);
     queue_of("B:1 C:1");
@@ -159,12 +149,12 @@ QueueTest(keep_counts_the_queue_and_redisson)
     redis_do(server, "DEL " RAW_QUEUE);
     check_str(keep("A:1 5000"), "1 0");
     redisFree(ours);
-    redisContext *own_only = ear_open(RAW_OWN); /* more of ours than of all: not below nobody */
+    redisContext *own_only = ear_open(RAW_OWN); /* more of ours than of all: not below 0 */
     check_str(keep("A:1 5000"), "1 0");
     redisFree(own_only);
 }
 
-QueueTest(keep_tells_what_is_gone_and_makes_nothing)
+Law(script_queue, keep_reports_a_lost_key_and_creates_nothing)
 {
     check_str(keep("A:1 5000"), "-1 0");
     check_int(redis_int(server, "DBSIZE"), 0);

@@ -3,16 +3,15 @@
 
 /*
  * The scripts of the lock "n", called raw: the words that each test varies are given, the names
- * that follow from "n" are filled in. And ears, which hear what the scripts publish.
+ * that follow from "n" are filled in.
  */
 #ifndef HL_TEST_SCRIPT_RAW_H
 #define HL_TEST_SCRIPT_RAW_H
 
-#include <sys/time.h>
-
+#include "redis/script.h"
 #include "server_fault.h"
+#include "support/ear.h"
 #include "support/fatal.h"
-#include "support/redis_link.h"
 
 #define RAW_QUEUE "hirelock_queue:{n}"
 #define RAW_REDISSON "redisson_lock__channel:{n}"
@@ -20,28 +19,61 @@
 
 #define RAW_TAKEN "1 1"    /* it was free */
 #define RAW_HAD "1 0"      /* by this field */
-#define RAW_DONE "1  0"    /* released, to nobody; no stranger was seen */
-#define RAW_UNSEEN "1  -1" /* the same, and nobody looked for strangers */
+#define RAW_DONE "1  0"    /* released, without a grant; no foreign waiter was seen */
+#define RAW_UNSEEN "1  -1" /* the same, and foreign waiters were not looked for */
+
+/* A client of ours, or of Redisson: no other program's lock can be forced. */
+#define RAW_CLIENT "0d1c2b3a-4f5e-6789-abcd-ef0123456789"
 
 enum { RAW_QUEUE_MS = 30000, RAW_CLAIM_MS = 4000 }; /* as written below */
 
-static struct redis_server *server;
-
-static inline void raw_start(void)
+/* A script, loaded and called raw; `args` are the words after the key, with spaces between. */
+static inline const char *run_script(hli_script_id id, const char *key, const char *args)
 {
-    server = redis_server_start(NULL);
+    const struct hli_script *script = hli_script_get(id);
+    char line[512];
+    redis_do(server, "SCRIPT LOAD %b", (const char *)script->text, script->length);
+    snprintf(line, sizeof line, "EVALSHA %s 1 %s %s", script->sha1, key, args);
+    return redis_str(server, line);
 }
 
-static inline void raw_stop(void)
+/* Hashes of another program's under the name of a lock. False when there are no more. */
+static inline bool raw_odd_hash(size_t which)
 {
-    redis_server_stop(server);
+    static const char *const odd[] = {
+        "HSET n alice 1 bob 2",  /* no owners */
+        "HSET n u:1 x",          /* no count */
+        "EVAL %s 1 n profile 1", /* a long value */
+        "EVAL %s 1 n u:1 1",     /* a long count */
+        "EVAL %s 1 n long 1",    /* a long field */
+        "EVAL %s 1 n u 100000",  /* many fields */
+    };
+    static const char script[] =
+        "for i=1,ARGV[2] do "
+        "local f=ARGV[1]=='u' and 'u:'..i or ARGV[1]=='long' and string.rep('u',1e5)..':1' or "
+        "ARGV[1] "
+        "redis.call('HSET',KEYS[1],f,ARGV[1]=='u' and 1 or string.rep('1',1e5)) end";
+
+    if (which >= sizeof odd / sizeof odd[0])
+        return false;
+    redis_do(server, "DEL n");
+    redis_do(server, odd[which], script);
+    return true;
+}
+
+/* Such a hash is an error that is told at once, and short; and it stays as it is. */
+static inline void raw_check_no_lock(const char *said, int64_t fields)
+{
+    check_msg(strncmp(said, "WRONGTYPE the key holds no lock", 31) == 0, "%.200s", said);
+    check_msg(strlen(said) < 200, "%.300s", said);
+    check_int(redis_int(server, "HLEN n"), fields);
 }
 
 static inline const char *raw_run(hli_script_id id, const char *words, const char *rest)
 {
     char args[512];
     snprintf(args, sizeof args, "%s %s", words, rest);
-    return fault_script(server, id, "n", args);
+    return run_script(id, "n", args);
 }
 
 /* By the server's clock. */
@@ -58,7 +90,7 @@ static inline const char *acquire(const char *words)
     return raw_run(HLI_SCRIPT_LOCK_ACQUIRE, words, RAW_QUEUE " 30000 hirelock:");
 }
 
-/* The same, for one who does not queue. */
+/* The same, for a caller that does not queue. */
 static inline const char *acquire_unqueued(const char *words)
 {
     return raw_run(HLI_SCRIPT_LOCK_ACQUIRE, words, RAW_QUEUE " 0 hirelock:");
@@ -71,7 +103,7 @@ static inline const char *release(const char *words)
                    RAW_REDISSON " PUBLISH " RAW_QUEUE " hirelock: 4000 " RAW_OWN " 0 NUMSUB");
 }
 
-/* The same; and if somebody of Redisson's waits, it is his turn. */
+/* The same; and if a client of Redisson's waits, the release yields to it. */
 static inline const char *release_courteously(const char *words)
 {
     return raw_run(HLI_SCRIPT_LOCK_RELEASE, words,
@@ -81,57 +113,13 @@ static inline const char *release_courteously(const char *words)
 /* lease field */
 static inline const char *renew(const char *words)
 {
-    return fault_script(server, HLI_SCRIPT_LOCK_RENEW, "n", words);
+    return run_script(HLI_SCRIPT_LOCK_RENEW, "n", words);
 }
 
 /* field lease */
 static inline const char *keep(const char *words)
 {
     return raw_run(HLI_SCRIPT_LOCK_KEEP, words, RAW_REDISSON " " RAW_QUEUE " " RAW_OWN " NUMSUB");
-}
-
-/* Subscribed to channels, "a b c", and nothing else. */
-static inline redisContext *ear_open(const char *channels)
-{
-    redisContext *ear = redis_link_connect(redis_server_socket(server));
-    redisReply *reply = NULL;
-    char command[256];
-    int count = 1;
-    must(ear);
-    for (const char *at = channels; (at = strchr(at, ' ')); at++)
-        count++;
-    snprintf(command, sizeof command, "SUBSCRIBE %s", channels);
-    must(redisAppendCommand(ear, command) == REDIS_OK);
-    for (; count > 0; count--) {
-        must(redisGetReply(ear, (void **)&reply) == REDIS_OK);
-        freeReplyObject(reply);
-    }
-    return ear;
-}
-
-/* The next message, to be freed; "channel message" are its last two items. */
-static inline redisReply *ear_next(redisContext *ear)
-{
-    redisReply *reply = NULL;
-    redisSetTimeout(ear, (struct timeval){.tv_sec = slow_ms(5000) / 1000});
-    check_msg(redisGetReply(ear, (void **)&reply) == REDIS_OK, "no message: %s", ear->errstr);
-    check(reply->type == REDIS_REPLY_ARRAY && reply->elements == 3);
-    return reply;
-}
-
-static inline void ear_check(redisContext *ear, const char *channel, const char *text)
-{
-    redisReply *reply = ear_next(ear);
-    check_str(reply->element[1]->str, channel);
-    check_str(reply->element[2]->str, text);
-    freeReplyObject(reply);
-}
-
-/* Nothing came but what was checked: the next message is one sent now. */
-static inline void ear_check_end(redisContext *ear, const char *channel)
-{
-    redis_do(server, "PUBLISH %s end", channel);
-    ear_check(ear, channel, "end");
 }
 
 /* Clients are called A, B, C; "B:1" waits. */
@@ -169,8 +157,9 @@ static inline void check_grant(redisContext *ear, const char *field, int waiting
     char expected[64];
     long long seconds, microseconds;
     int from = 0, rest = 0;
-    redisReply *reply = ear_next(ear);
-    const char *text = reply->element[2]->str;
+    const char *heard = ear_next(ear), *space = strchr(heard, ' ');
+    check(space != NULL);
+    const char *text = space + 1;
     check_msg(sscanf(text, "g %*s%n %lld %lld%n", &from, &seconds, &microseconds, &rest) == 2, "%s",
               text);
     check_msg(strncmp(text + 2, field, (size_t)from - 2) == 0, "%s", text);
@@ -178,7 +167,6 @@ static inline void check_grant(redisContext *ear, const char *field, int waiting
     check(seconds <= now && seconds >= now - slow_ms(5000) / 1000 && microseconds < 1000000);
     snprintf(expected, sizeof expected, " %d %d n", RAW_CLAIM_MS, waiting);
     check_str(text + rest, expected);
-    freeReplyObject(reply);
 }
 
 #endif

@@ -1,14 +1,12 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The scripts of the read-write lock, called raw: what they leave in Redis, who gets in beside
- * whom, whose leases nobody shortens. */
+/* The scripts of the read-write lock, called raw: their keys in Redis, the holders that they let in
+ * beside each other, and leases that are never shortened. */
 
 #include "script_rw.h"
 
-#define RwTest(name) Test(script_rw, name, .init = raw_start, .fini = raw_stop)
-
-RwTest(a_reader_leaves_what_redisson_looks_for)
+Law(script_rw, a_reader_leaves_what_redisson_looks_for)
 {
     check_str(read_acquire("A:1 5000 1"), RAW_TAKEN);
     check_holder("mode read A:1 1");
@@ -20,18 +18,18 @@ RwTest(a_reader_leaves_what_redisson_looks_for)
     check_int(redis_int(server, "DBSIZE"), 0);
 }
 
-RwTest(a_name_with_braces_has_hold_keys_without_more_of_them)
+Law(script_rw, a_name_with_braces_has_hold_keys_without_more_of_them)
 {
-    fault_script(server, HLI_SCRIPT_RW_READ_ACQUIRE, "a{t}", "A:1 5000 2 w none");
-    fault_script(server, HLI_SCRIPT_RW_READ_ACQUIRE, "a{t}", "A:1 5000 1 w none");
+    run_script(HLI_SCRIPT_RW_READ_ACQUIRE, "a{t}", "A:1 5000 2 w none");
+    run_script(HLI_SCRIPT_RW_READ_ACQUIRE, "a{t}", "A:1 5000 1 w none");
     check_int(redis_int(server, "EXISTS a{t}:A:1:rwlock_timeout:1"), 1);
-    check_str(fault_script(server, HLI_SCRIPT_RW_READ_RENEW, "a{t}", "9000 A:1"), "");
+    check_str(run_script(HLI_SCRIPT_RW_READ_RENEW, "a{t}", "9000 A:1"), "");
     check_left("a{t}:A:1:rwlock_timeout:1", 6000, 9000);
-    fault_script(server, HLI_SCRIPT_RW_READ_RELEASE, "a{t}", "A:1 0 0 0 c PUBLISH");
+    run_script(HLI_SCRIPT_RW_READ_RELEASE, "a{t}", "A:1 0 0 0 c PUBLISH");
     check_int(redis_int(server, "DBSIZE"), 0);
 }
 
-RwTest(a_writer_leaves_what_redisson_looks_for)
+Law(script_rw, a_writer_leaves_what_redisson_looks_for)
 {
     check_str(write_acquire("A:1:write 5000 1"), RAW_TAKEN);
     check_holder("mode write A:1:write 1");
@@ -43,20 +41,20 @@ RwTest(a_writer_leaves_what_redisson_looks_for)
     check_int(redis_int(server, "DBSIZE"), 0);
 }
 
-RwTest(bad_leases_and_counts_leave_nothing_behind)
+Law(script_rw, bad_leases_and_counts_leave_nothing_behind)
 {
     static const char *const bad[] = {"-1 1", "0 1",  "1.5 1", "1e3 1",  "100000000001 1", "x 1",
                                       "5 0",  "5 -1", "5 x",   "0x10 1", "inf 1"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char words[64];
         snprintf(words, sizeof words, "A:1 %s", bad[i]);
-        fault_check_has(read_acquire(words), "HIRELOCK");
-        fault_check_has(write_acquire(words), "HIRELOCK");
+        check_has(read_acquire(words), "HIRELOCK");
+        check_has(write_acquire(words), "HIRELOCK");
         check_int(redis_int(server, "DBSIZE"), 0);
     }
 }
 
-RwTest(readers_share_and_a_writer_is_alone)
+Law(script_rw, readers_share_and_a_writer_is_alone)
 {
     check_str(read_acquire("A:1 5000 1"), RAW_TAKEN);
     check_str(read_acquire("B:1 5000 1"), RAW_HAD);
@@ -70,7 +68,7 @@ RwTest(readers_share_and_a_writer_is_alone)
     check_int(redis_int(server, "DBSIZE"), 0);
 }
 
-RwTest(each_level_of_a_reader_has_a_hold_key)
+Law(script_rw, each_level_of_a_reader_has_a_hold_key)
 {
     check_str(read_acquire("A:1 5000 1"), RAW_TAKEN);
     check_str(read_acquire("A:1 8000 3"), RAW_HAD);
@@ -90,7 +88,7 @@ RwTest(each_level_of_a_reader_has_a_hold_key)
     check_int(redis_int(server, "DBSIZE"), 0);
 }
 
-RwTest(a_writer_that_comes_again_gets_the_longer_lease_not_the_sum)
+Law(script_rw, a_writer_that_comes_again_gets_the_longer_lease_not_the_sum)
 {
     check_str(write_acquire("A:1:write 60000 1"), RAW_TAKEN);
     check_str(write_acquire("A:1:write 50000 2"), RAW_HAD);
@@ -104,7 +102,7 @@ RwTest(a_writer_that_comes_again_gets_the_longer_lease_not_the_sum)
     check_holder("mode write A:1:write 1");
 }
 
-RwTest(a_nested_acquire_whose_outer_hold_is_gone_takes_nothing)
+Law(script_rw, a_nested_acquire_whose_outer_hold_is_gone_takes_nothing)
 {
     check_str(read_acquire("A:1 5000 2"), "-1");
     check_str(write_acquire("A:1:write 5000 2"), "-1");
@@ -117,7 +115,7 @@ RwTest(a_nested_acquire_whose_outer_hold_is_gone_takes_nothing)
     check_int(redis_int(server, "EXISTS " RW_HOLD("A:1", 2)), 0);
 }
 
-RwTest(a_shorter_lease_shortens_nobodys)
+Law(script_rw, a_shorter_lease_shortens_no_other)
 {
     check_str(read_acquire("A:1 60000 1"), RAW_TAKEN);
     check_str(read_acquire("B:1 5000 1"), RAW_HAD);
@@ -137,7 +135,7 @@ RwTest(a_shorter_lease_shortens_nobodys)
     check_left(RW_HOLD("A:1", 1), 50000, 60000);
 }
 
-RwTest(the_last_reader_out_says_so)
+Law(script_rw, the_last_reader_out_says_so)
 {
     redisContext *ear = ear_open(RW_CHANNEL);
     check_str(read_acquire("A:1 5000 1"), RAW_TAKEN);
@@ -153,7 +151,7 @@ RwTest(the_last_reader_out_says_so)
     redisFree(ear);
 }
 
-RwTest(a_writer_that_leaves_wakes_all)
+Law(script_rw, a_writer_that_leaves_wakes_all)
 {
     redisContext *ear = ear_open(RW_CHANNEL);
     check_str(write_acquire("A:1:write 5000 1"), RAW_TAKEN);
@@ -181,7 +179,7 @@ static int64_t calls_of(const char *command)
     return redis_calls(server, command);
 }
 
-RwTest(a_reader_that_leaves_looks_at_no_other)
+Law(script_rw, a_reader_that_leaves_looks_at_no_other)
 {
     static const char *const looks[] = {"pttl", "hget", "hmget", "exists"};
     int64_t before[4];
@@ -196,7 +194,7 @@ RwTest(a_reader_that_leaves_looks_at_no_other)
     check_int(redis_int(server, "HLEN n"), 301);
 }
 
-RwTest(a_reader_that_leaves_a_handful_behind_leaves_them_their_longest_lease)
+Law(script_rw, a_reader_that_leaves_a_handful_behind_leaves_them_their_longest_lease)
 {
     check_str(read_acquire("A:1 90000 1"), RAW_TAKEN);
     check_str(read_acquire("B:1 5000 1"), RAW_HAD);
@@ -208,7 +206,7 @@ RwTest(a_reader_that_leaves_a_handful_behind_leaves_them_their_longest_lease)
     check_left("n", 2000, 5000);
 }
 
-RwTest(the_last_living_reader_takes_those_along_that_are_over)
+Law(script_rw, the_last_living_reader_removes_readers_whose_lease_is_over)
 {
     redisContext *ear = ear_open(RW_CHANNEL);
     check_str(read_acquire("A:1 90000 1"), RAW_TAKEN);
@@ -222,7 +220,7 @@ RwTest(the_last_living_reader_takes_those_along_that_are_over)
     redisFree(ear);
 }
 
-RwTest(a_release_that_rests_keeps_writers_out_and_is_renewed_by_nobody)
+Law(script_rw, a_released_reader_keeps_writers_out_for_its_minimum_time_and_is_not_renewed)
 {
     check_str(read_acquire("A:1 60000 1"), RAW_TAKEN);
     check_str(read_acquire("A:1 60000 2"), RAW_HAD);
@@ -241,7 +239,7 @@ RwTest(a_release_that_rests_keeps_writers_out_and_is_renewed_by_nobody)
     check(redis_wait_int(server, 0, 5000, "DBSIZE"));
 }
 
-RwTest(a_rest_beside_other_readers_ends_with_its_time)
+Law(script_rw, a_rest_beside_other_readers_ends_with_its_time)
 {
     check_str(read_acquire("A:1 60000 1"), RAW_TAKEN);
     check_str(read_acquire("B:1 60000 1"), RAW_HAD);
@@ -253,7 +251,7 @@ RwTest(a_rest_beside_other_readers_ends_with_its_time)
 }
 
 /* Redisson's renewal sets the lock's expiry to its own lease. */
-RwTest(a_renewal_puts_back_what_redisson_has_shortened)
+Law(script_rw, a_renewal_puts_back_what_redisson_has_shortened)
 {
     check_str(read_acquire("A:1 90000 1"), RAW_TAKEN);
     redis_do(server, "PEXPIRE n 30000");
@@ -265,7 +263,7 @@ RwTest(a_renewal_puts_back_what_redisson_has_shortened)
     check_left(RW_HOLD("A:1", 1), 90000, 95000);
 }
 
-RwTest(a_renewal_creates_nothing_and_believes_in_hold_keys_only)
+Law(script_rw, a_renewal_creates_nothing_and_believes_in_hold_keys_only)
 {
     check_str(read_renew("5000 A:1"), "1 -1");
     check_int(redis_int(server, "DBSIZE"), 0);
@@ -282,7 +280,7 @@ RwTest(a_renewal_creates_nothing_and_believes_in_hold_keys_only)
     check_left(RW_HOLD("B:1", 1), 2000, 4000);
 }
 
-RwTest(a_renewal_of_many_tells_those_that_differ)
+Law(script_rw, a_renewal_of_many_tells_the_counts_that_differ)
 {
     const struct hli_script *script = hli_script_get(HLI_SCRIPT_RW_READ_RENEW);
     check_str(read_acquire("A:1 5000 1"), RAW_TAKEN);
@@ -297,7 +295,7 @@ RwTest(a_renewal_of_many_tells_those_that_differ)
     check_int(redis_int(server, "PTTL b"), -1);
 }
 
-RwTest(a_reader_whose_lease_is_over_does_not_keep_a_writer_out)
+Law(script_rw, a_reader_whose_lease_is_over_does_not_keep_a_writer_out)
 {
     check_str(read_acquire("A:1 60000 1"), RAW_TAKEN);
     check_str(read_acquire("A:2 10 1"), RAW_HAD);
@@ -309,7 +307,7 @@ RwTest(a_reader_whose_lease_is_over_does_not_keep_a_writer_out)
     check_left("n", 2000, 5000);
 }
 
-RwTest(a_writer_hears_when_the_last_living_reader_is_over)
+Law(script_rw, a_writer_hears_when_the_last_living_reader_is_over)
 {
     check_str(read_acquire("B:1 5000 1"), RAW_TAKEN);
     check_str(read_acquire("A:1 10 1"), RAW_HAD);
@@ -321,7 +319,7 @@ RwTest(a_writer_hears_when_the_last_living_reader_is_over)
     check_left("n", 50000, 60000); /* theirs, not a writer's to shorten */
 }
 
-RwTest(a_writer_looks_at_eight_readers_and_on_while_they_are_all_over)
+Law(script_rw, a_writer_looks_at_eight_readers_and_on_while_they_are_all_over)
 {
     crowd_of_readers(100, 60000);
     int64_t before = calls_of("pttl");
@@ -334,7 +332,7 @@ RwTest(a_writer_looks_at_eight_readers_and_on_while_they_are_all_over)
     check_int(redis_int(server, "DBSIZE"), 1);
 }
 
-RwTest(a_very_large_crowd_that_died_is_gone_after_some_asks)
+Law(script_rw, a_very_large_crowd_that_died_is_gone_after_some_asks)
 {
     crowd_of_readers(300, 60000);
     for (int i = 0; i < 300; i++)
@@ -344,7 +342,7 @@ RwTest(a_very_large_crowd_that_died_is_gone_after_some_asks)
     check_str(write_acquire("W:1:write 5000 1"), RAW_TAKEN);
 }
 
-RwTest(who_may_not_look_at_readers_waits_for_the_locks_expiry)
+Law(script_rw, a_client_that_may_not_read_readers_waits_for_the_expiry)
 {
     check_str(read_acquire("A:1 60000 1"), RAW_TAKEN);
     redis_do(server, "DEL " RW_HOLD("A:1", 1));
@@ -356,7 +354,7 @@ RwTest(who_may_not_look_at_readers_waits_for_the_locks_expiry)
     check_str(write_acquire("W:1:write 5000 1"), RAW_TAKEN);
 }
 
-RwTest(a_writer_may_read_as_well_and_go_on_as_a_reader)
+Law(script_rw, a_writer_may_read_as_well_and_go_on_as_a_reader)
 {
     redisContext *ear = ear_open(RW_CHANNEL);
     check_str(write_acquire("A:1:write 60000 1"), RAW_TAKEN);
@@ -380,7 +378,7 @@ RwTest(a_writer_may_read_as_well_and_go_on_as_a_reader)
     redisFree(ear);
 }
 
-RwTest(a_writer_may_leave_its_read_lock_first)
+Law(script_rw, a_writer_may_leave_its_read_lock_first)
 {
     check_str(write_acquire("A:1:write 60000 1"), RAW_TAKEN);
     check_str(read_acquire_under("A:2 5000 1"), RAW_HAD);
@@ -391,7 +389,7 @@ RwTest(a_writer_may_leave_its_read_lock_first)
     check_int(redis_int(server, "DBSIZE"), 0);
 }
 
-RwTest(a_writer_whose_own_read_lease_is_over_leaves_nothing)
+Law(script_rw, a_writer_whose_own_read_lease_is_over_leaves_nothing)
 {
     check_str(write_acquire("A:1:write 60000 1"), RAW_TAKEN);
     check_str(read_acquire_under("A:2 10 1"), RAW_HAD);
@@ -402,7 +400,7 @@ RwTest(a_writer_whose_own_read_lease_is_over_leaves_nothing)
 }
 
 /* Its write lock was released, or lost: then it is a reader like any other. */
-RwTest(nobody_reads_under_a_write_lock_that_is_gone)
+Law(script_rw, no_reader_enters_under_a_write_lock_that_is_gone)
 {
     check_str(write_acquire("B:1:write 5000 1"), RAW_TAKEN);
     check_busy(read_acquire_under("A:2 5000 1"), 2000, 5000, "B:1:write 1");
@@ -411,7 +409,7 @@ RwTest(nobody_reads_under_a_write_lock_that_is_gone)
     check_holder("mode read A:2 1");
 }
 
-RwTest(a_reader_is_busy_for_itself_when_it_asks_to_write)
+Law(script_rw, a_reader_is_busy_for_itself_when_it_asks_to_write)
 {
     check_str(read_acquire("A:1 5000 1"), RAW_TAKEN);
     check_busy(write_acquire("A:1:write 5000 1"), 2000, 5000, "A:1 1");

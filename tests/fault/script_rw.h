@@ -37,7 +37,7 @@ static inline const char *read_release(const char *words)
 /* lease field */
 static inline const char *read_renew(const char *words)
 {
-    return fault_script(server, HLI_SCRIPT_RW_READ_RENEW, "n", words);
+    return run_script(HLI_SCRIPT_RW_READ_RENEW, "n", words);
 }
 
 /* field lease count */
@@ -67,7 +67,7 @@ static inline const char *force_release(const char *mode)
 /* mode field */
 static inline const char *inspect(const char *words)
 {
-    return fault_script(server, HLI_SCRIPT_RW_INSPECT, "n", words);
+    return run_script(HLI_SCRIPT_RW_INSPECT, "n", words);
 }
 
 /* Redisson's sleepers by the first, and one of it that is about to sleep by the second. */

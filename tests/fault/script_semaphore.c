@@ -8,17 +8,15 @@
 
 #define SEMAPHORE_CHANNEL "redisson_sc:{n}"
 
-#define SemaphoreTest(name) Test(script_semaphore, name, .init = raw_start, .fini = raw_stop)
-
 /* waiters need... settled... */
 static const char *take(const char *id, const char *rest)
 {
-    return noted_run(HLI_SCRIPT_SEMAPHORE_ACQUIRE, id, "", rest);
+    return once_run(HLI_SCRIPT_SEMAPHORE_ACQUIRE, id, "", rest);
 }
 
 static const char *run(hli_script_id script, const char *id, const char *rest)
 {
-    return noted_run(script, id, SEMAPHORE_CHANNEL " PUBLISH", rest);
+    return once_run(script, id, SEMAPHORE_CHANNEL " PUBLISH", rest);
 }
 
 /* keep settled... */
@@ -41,15 +39,15 @@ static const char *try_set(const char *id, const char *rest)
 
 static const char *drain(const char *id)
 {
-    return noted_run(HLI_SCRIPT_SEMAPHORE_DRAIN, id, "", "0");
+    return once_run(HLI_SCRIPT_SEMAPHORE_DRAIN, id, "", "0");
 }
 
 static const char *available(void)
 {
-    return fault_script(server, HLI_SCRIPT_SEMAPHORE_AVAILABLE, "n", "");
+    return run_script(HLI_SCRIPT_SEMAPHORE_AVAILABLE, "n", "");
 }
 
-SemaphoreTest(the_longest_prefix_of_needs_is_served_by_one_command)
+Law(script_semaphore, the_longest_prefix_of_needs_is_served_by_one_command)
 {
     static const struct {
         const char *needs, *said;
@@ -72,7 +70,7 @@ SemaphoreTest(the_longest_prefix_of_needs_is_served_by_one_command)
     check_int(redis_int(server, "PTTL n"), -1);
 }
 
-SemaphoreTest(no_semaphore_has_no_permits_and_is_not_made_by_asking)
+Law(script_semaphore, no_semaphore_has_no_permits_and_is_not_made_by_asking)
 {
     check_str(take("1", "1 1 0"), "0 -1 0 0  0");
     check_str(drain("2"), "1 0");
@@ -82,19 +80,19 @@ SemaphoreTest(no_semaphore_has_no_permits_and_is_not_made_by_asking)
     check_int(redis_int(server, "EXISTS n"), 0);
 }
 
-SemaphoreTest(a_repeated_acquire_takes_once_and_is_told_the_same)
+Law(script_semaphore, a_repeated_acquire_takes_once_and_is_told_the_same)
 {
     redis_do(server, "SET n 5");
     check_str(take("7", "2 2 1 0"), "1 3");
     check_str(take("7", "2 2 1 0"), "1 3");
-    check_str(take("7", "1 1 0"), "1 3"); /* whoever waits by now */
+    check_str(take("7", "1 1 0"), "1 3"); /* for any waiter of now */
     check_int(redis_int(server, "GET n"), 2);
     check_note("7", "3");
     check_str(take("8", "1 9 0"), "0 -1 0 0  2");
     check_note("7", "3"); /* what was not given is not noted */
 }
 
-SemaphoreTest(what_is_settled_is_forgotten_by_the_next_command)
+Law(script_semaphore, a_settled_record_is_deleted_by_the_next_command)
 {
     redis_do(server, "SET n 9");
     check_str(take("1", "1 1 0"), "1 1");
@@ -108,7 +106,7 @@ SemaphoreTest(what_is_settled_is_forgotten_by_the_next_command)
     check_note("", "");
 }
 
-SemaphoreTest(an_undo_gives_back_what_was_taken_and_once)
+Law(script_semaphore, an_undo_gives_back_what_was_taken_and_once)
 {
     redisContext *java = ear_open(SEMAPHORE_CHANNEL);
     redis_do(server, "SET n 5 PX 90000");
@@ -127,7 +125,7 @@ SemaphoreTest(an_undo_gives_back_what_was_taken_and_once)
     redisFree(java);
 }
 
-SemaphoreTest(an_acquire_that_comes_after_its_undo_takes_nothing)
+Law(script_semaphore, an_acquire_that_comes_after_its_undo_takes_nothing)
 {
     redis_do(server, "SET n 5");
     check_str(undo("1", "0 0"), "0");
@@ -139,7 +137,7 @@ SemaphoreTest(an_acquire_that_comes_after_its_undo_takes_nothing)
     check_int(redis_int(server, "GET n"), 5);
 }
 
-SemaphoreTest(a_semaphore_that_is_gone_gets_nothing_back_from_an_undo)
+Law(script_semaphore, a_semaphore_that_is_gone_gets_nothing_back_from_an_undo)
 {
     redisContext *java = ear_open(SEMAPHORE_CHANNEL);
     redis_do(server, "SET n 5");
@@ -154,7 +152,7 @@ SemaphoreTest(a_semaphore_that_is_gone_gets_nothing_back_from_an_undo)
     redisFree(java);
 }
 
-SemaphoreTest(permits_are_added_once_keep_the_expiry_and_are_told)
+Law(script_semaphore, permits_are_added_once_keep_the_expiry_and_are_told)
 {
     redisContext *java = ear_open(SEMAPHORE_CHANNEL);
     check_str(add("1", "2 0 0"), "1"); /* makes one, as Redisson's release does */
@@ -163,7 +161,7 @@ SemaphoreTest(permits_are_added_once_keep_the_expiry_and_are_told)
     check_str(add("2", "3 1 0"), "1");
     check_int(redis_int(server, "GET n"), 5);
     check_str(add("3", "-1 0 0"), "1");
-    check_str(add("4", "-6 0 0"), "1"); /* a debt: nobody is woken, and Java's ears stay whole */
+    check_str(add("4", "-6 0 0"), "1"); /* a debt: no waiter is woken, and Java's ears stay whole */
     check_str(add("5", "2 0 0"), "1");
     check_str(available(), "1 0");
     check_str(add("6", "3000000000 0 0"), "1"); /* more than an int of Java's */
@@ -176,7 +174,7 @@ SemaphoreTest(permits_are_added_once_keep_the_expiry_and_are_told)
     redisFree(java);
 }
 
-SemaphoreTest(a_repeated_add_is_done_though_the_semaphore_is_gone)
+Law(script_semaphore, a_repeated_add_is_done_though_the_semaphore_is_gone)
 {
     redis_do(server, "SET n 1");
     check_str(add("1", "1 1 0"), "1");
@@ -186,7 +184,7 @@ SemaphoreTest(a_repeated_add_is_done_though_the_semaphore_is_gone)
     check_int(redis_int(server, "EXISTS n"), 0);
 }
 
-SemaphoreTest(a_drain_takes_all_once_and_keeps_the_expiry)
+Law(script_semaphore, a_drain_takes_all_once_and_keeps_the_expiry)
 {
     redisContext *java = ear_open(SEMAPHORE_CHANNEL);
     redis_do(server, "SET n 9007199254740993 PX 90000"); /* which no double can hold */
@@ -204,7 +202,7 @@ SemaphoreTest(a_drain_takes_all_once_and_keeps_the_expiry)
     redisFree(java);
 }
 
-SemaphoreTest(is_set_only_where_none_is)
+Law(script_semaphore, is_set_only_where_none_is)
 {
     redisContext *java = ear_open(SEMAPHORE_CHANNEL);
     check_str(try_set("1", "4 0 0"), "1");
@@ -219,7 +217,7 @@ SemaphoreTest(is_set_only_where_none_is)
     int64_t left = redis_int(server, "PTTL n");
     check(left > 0 && left <= 7000);
     redis_do(server, "DEL n");
-    check_str(try_set("4", "0 0 3"), "1"); /* nobody is woken by none */
+    check_str(try_set("4", "0 0 3"), "1"); /* none: no waiter is woken */
     check_str(redis_str(server, "GET n"), "0");
     check_note("4", "1");
     ear_check(java, SEMAPHORE_CHANNEL, "4");
@@ -228,59 +226,59 @@ SemaphoreTest(is_set_only_where_none_is)
     redisFree(java);
 }
 
-SemaphoreTest(bad_words_are_refused_and_leave_nothing_behind)
+Law(script_semaphore, bad_words_are_refused_and_leave_nothing_behind)
 {
     static const char *const needs[] = {"1 0 0",   "1 -1 0", "1 x 0", "2 1 1.5 0", "1 1e3 0",
                                         "1 nan 0", "0 1 0",  "2 1",   "x 1 0"};
     static const char *const adds[] = {"x 0 0", "1.5 0 0", "1e3 0 0", "+1 0 0", "nan 0 0"};
     redis_do(server, "SET n 5");
     for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++)
-        fault_check_has(take("1", needs[i]), "HIRELOCK");
+        check_has(take("1", needs[i]), "HIRELOCK");
     for (size_t i = 0; i < sizeof adds / sizeof adds[0]; i++)
-        fault_check_has(add("1", adds[i]), "HIRELOCK");
-    fault_check_has(undo("1", "-1 0"), "HIRELOCK");
-    fault_check_has(try_set("1", "-1 0 0"), "HIRELOCK");
-    fault_check_has(try_set("1", "1 -1 0"), "HIRELOCK");
+        check_has(add("1", adds[i]), "HIRELOCK");
+    check_has(undo("1", "-1 0"), "HIRELOCK");
+    check_has(try_set("1", "-1 0 0"), "HIRELOCK");
+    check_has(try_set("1", "1 -1 0"), "HIRELOCK");
     check_str(redis_str(server, "KEYS *"), "n");
     check_str(redis_str(server, "GET n"), "5");
 }
 
-/* A semaphore that a stranger wrote over is an error, and stays as it is. */
-SemaphoreTest(what_is_no_number_is_an_error_and_nothing_is_noted)
+/* A semaphore that a foreign client overwrote is an error, and stays as it is. */
+Law(script_semaphore, a_value_that_is_no_number_is_an_error_and_leaves_no_record)
 {
     static const char *const set[] = {"SET n odd", "SET n 1.5", "HSET n u:1 1"};
     for (size_t i = 0; i < sizeof set / sizeof set[0]; i++) {
         redis_do(server, "DEL n");
         redis_do(server, set[i]);
-        fault_check_has(take("1", "1 1 0"), "WRONGTYPE");
-        fault_check_has(drain("2"), "WRONGTYPE");
-        fault_check_has(available(), "WRONGTYPE");
+        check_has(take("1", "1 1 0"), "WRONGTYPE");
+        check_has(drain("2"), "WRONGTYPE");
+        check_has(available(), "WRONGTYPE");
         check(strncmp(add("3", "1 0 0"), "1", 1) != 0);
         check_str(redis_str(server, "KEYS *"), "n");
     }
 }
 
-SemaphoreTest(an_undo_that_is_refused_may_be_repeated)
+Law(script_semaphore, an_undo_that_is_refused_may_be_repeated)
 {
     redis_do(server, "SET n 5");
     check_str(take("1", "1 3 0"), "1 3");
     redis_do(server, "SET n odd");
-    fault_check_has(undo("1", "0 0"), "not an integer");
+    check_has(undo("1", "0 0"), "not an integer");
     check_note("1", "3");
     redis_do(server, "SET n 2");
     check_str(undo("1", "0 0"), "1  -1");
     check_int(redis_int(server, "GET n"), 5);
 }
 
-SemaphoreTest(more_than_a_number_holds_is_refused_and_nothing_is_noted)
+Law(script_semaphore, more_than_a_number_holds_is_refused_and_nothing_is_noted)
 {
     redis_do(server, "SET n 9223372036854775807");
-    fault_check_has(add("1", "1 0 0"), "overflow");
+    check_has(add("1", "1 0 0"), "overflow");
     check_str(redis_str(server, "GET n"), "9223372036854775807");
     check_note("", "");
 }
 
-SemaphoreTest(a_full_server_goes_on_but_for_a_new_semaphore)
+Law(script_semaphore, a_full_server_goes_on_but_for_a_new_semaphore)
 {
     redis_do(server, "SET n 5");
     redis_do(server, "CONFIG SET maxmemory 1");
@@ -288,15 +286,15 @@ SemaphoreTest(a_full_server_goes_on_but_for_a_new_semaphore)
     check_str(undo("1", "1 0"), "1  -1");
     check_str(add("2", "1 0 0"), "1");
     check_str(drain("3"), "1 5");
-    fault_check_has(try_set("4", "5 0 0"), "0");
+    check_has(try_set("4", "5 0 0"), "0");
     redis_do(server, "FLUSHALL");
-    fault_check_has(try_set("5", "5 0 0"), "OOM");
+    check_has(try_set("5", "5 0 0"), "OOM");
     check_int(redis_int(server, "DBSIZE"), 0);
     check_str(add("6", "2 0 0"), "1"); /* a release is none of its waiters' business */
     check_str(available(), "1 2");
 }
 
-SemaphoreTest(a_message_that_may_not_be_told_is_no_failure)
+Law(script_semaphore, a_message_that_may_not_be_told_is_no_failure)
 {
     redis_do(server, "ACL SETUSER hltest -publish");
     check_str(try_set("1", "5 0 0"), "1");
@@ -306,7 +304,7 @@ SemaphoreTest(a_message_that_may_not_be_told_is_no_failure)
     check_int(redis_int(server, "GET n"), 6);
 }
 
-SemaphoreTest(what_may_not_be_noted_is_not_done)
+Law(script_semaphore, a_command_without_its_record_changes_nothing)
 {
     redis_do(server, "SET n 5");
     redis_do(server, "ACL SETUSER hltest resetkeys ~n");

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Semaphores and latches over a network that loses answers, keeps requests, and is cut: what was
- * asked for once is done once, and what nobody waits for any more is given back.
+ * Semaphores and latches over a network that loses answers, keeps requests, and is cut: each
+ * command is done once, and permits that no caller waits for any more are given back.
  */
 
 #include "connection_fixture.h"
@@ -20,35 +20,36 @@ struct scene {
     hl_latch *latch;
 };
 
-static void scene_connect(struct scene *scene, int64_t outage_ms)
+static void scene_connect(struct scene *scene, int64_t outage_ms, int64_t request_ms)
 {
     hl_client_options options = connection_options();
     options.outage_timeout_ms = outage_ms;
-    scene->client = connection_open(proxy_url(scene->c.proxy), &options);
-    expect_code(hl_semaphore_new(scene->client, "pool", &scene->semaphore, err), HL_OK);
-    expect_code(hl_latch_new(scene->client, "gate", &scene->latch, err), HL_OK);
+    options.request_timeout_ms = request_ms;
+    scene->client = open_client_at(proxy_url(scene->c.proxy), &options);
+    expect_ok(hl_semaphore_new(scene->client, "pool", &scene->semaphore, ERR));
+    expect_ok(hl_latch_new(scene->client, "gate", &scene->latch, ERR));
 }
 
 static void scene_open(struct scene *scene, const char *config, int64_t outage_ms)
 {
     scene->c = connection_start(&(struct redis_options){.config = config});
-    scene_connect(scene, outage_ms);
+    scene_connect(scene, outage_ms, slow_ms(600));
 }
 
 /* Every script is loaded by then, so that none of what follows bounces. */
 static void scene_warm_up(struct scene *scene)
 {
     int64_t count;
-    expect_code(hl_semaphore_try_set_permits(scene->semaphore, 0, 0, err), HL_OK);
-    expect_code(hl_semaphore_add_permits(scene->semaphore, 3, err), HL_OK);
-    expect_code(hl_semaphore_acquire(scene->semaphore, 1, err), HL_OK);
-    expect_code(hl_semaphore_release(scene->semaphore, 1, err), HL_OK);
-    expect_code(hl_semaphore_drain(scene->semaphore, &count, err), HL_OK);
-    expect_code(hl_semaphore_available(scene->semaphore, &count, err), HL_OK);
-    expect_code(hl_latch_set_count(scene->latch, 2, err), HL_OK);
-    expect_code(hl_latch_count_down(scene->latch, err), HL_OK);
-    expect_code(hl_latch_delete(scene->latch, err), HL_OK);
-    expect_code(hl_latch_await(scene->latch, err), HL_OK);
+    expect_ok(hl_semaphore_try_set_permits(scene->semaphore, 0, 0, ERR));
+    expect_ok(hl_semaphore_add_permits(scene->semaphore, 3, ERR));
+    expect_ok(hl_semaphore_acquire(scene->semaphore, 1, ERR));
+    expect_ok(hl_semaphore_release(scene->semaphore, 1, ERR));
+    expect_ok(hl_semaphore_drain(scene->semaphore, &count, ERR));
+    expect_ok(hl_semaphore_available(scene->semaphore, &count, ERR));
+    expect_ok(hl_latch_try_set_count(scene->latch, 2, ERR));
+    expect_ok(hl_latch_count_down(scene->latch, ERR));
+    expect_ok(hl_latch_delete(scene->latch, ERR));
+    expect_ok(hl_latch_await(scene->latch, ERR));
     redis_do(scene->c.server, "SET pool %d", PERMITS);
 }
 
@@ -58,11 +59,19 @@ static void scene_start(struct scene *scene, const char *config)
     scene_warm_up(scene);
 }
 
+/* An answer that is held back is waited for. */
+static void scene_start_patient(struct scene *scene)
+{
+    scene->c = connection_start(NULL);
+    scene_connect(scene, slow_ms(30000), slow_ms(20000));
+    scene_warm_up(scene);
+}
+
 static void scene_stop(struct scene *scene)
 {
     hl_semaphore_free(scene->semaphore);
     hl_latch_free(scene->latch);
-    check_int(hl_client_close(scene->client), HL_OK);
+    close_client(scene->client);
     connection_stop(&scene->c);
 }
 
@@ -79,13 +88,13 @@ static void wait_permits(struct scene *scene, int permits)
 /* The answer of what is asked next is lost, and the connection with it. */
 static void lose_answer(struct scene *scene)
 {
-    proxy_cut_once(scene->c.proxy, PROXY_DOWN, 1, PROXY_RST);
+    proxy_cut_once(scene->c.proxy, connection_of_commands(&scene->c), PROXY_DOWN, 1, PROXY_RST);
 }
 
 static void expect_reconnects(struct scene *scene, int count)
 {
-    check(connection_wait_for(scene->client, connection_reconnects, (uint64_t)count, 5000));
-    check_int(connection_count(scene->client, connection_reconnects), count);
+    wait_stat(scene->client, reconnects, (uint64_t)count);
+    check_int(stats_of(scene->client).reconnects, count);
 }
 
 Test(semaphore_answers, an_acquire_whose_answer_is_lost_takes_once)
@@ -93,7 +102,7 @@ Test(semaphore_answers, an_acquire_whose_answer_is_lost_takes_once)
     struct scene scene;
     scene_start(&scene, NULL);
     lose_answer(&scene);
-    expect_code(hl_semaphore_acquire(scene.semaphore, 4, err), HL_OK);
+    expect_ok(hl_semaphore_acquire(scene.semaphore, 4, ERR));
     expect_reconnects(&scene, 1);
     expect_permits(&scene, PERMITS - 4);
     scene_stop(&scene);
@@ -116,10 +125,10 @@ Test(semaphore_answers, a_release_whose_answer_is_lost_gives_back_once)
     struct scene scene;
     scene_start(&scene, NULL);
     lose_answer(&scene);
-    expect_code(hl_semaphore_release(scene.semaphore, 2, err), HL_OK);
+    expect_ok(hl_semaphore_release(scene.semaphore, 2, ERR));
     expect_permits(&scene, PERMITS + 2);
     lose_answer(&scene);
-    expect_code(hl_semaphore_release_if_exists(scene.semaphore, 1, err), HL_OK);
+    expect_ok(hl_semaphore_release_if_exists(scene.semaphore, 1, ERR));
     expect_permits(&scene, PERMITS + 3);
     expect_reconnects(&scene, 2);
     scene_stop(&scene);
@@ -133,44 +142,44 @@ Test(semaphore_answers, a_release_is_not_repeated_when_its_note_may_be_gone)
     scene_start(&scene, NULL);
     options.request_timeout_ms = 29950; /* a minute less twice that: 100 ms */
     options.outage_timeout_ms = -1;
-    hl_client *client = connection_open(proxy_url(scene.c.proxy), &options);
+    hl_client *client = open_client_at(proxy_url(scene.c.proxy), &options);
     hl_semaphore *semaphore = NULL;
-    check_int(hl_semaphore_new(client, "pool", &semaphore, NULL), HL_OK);
-    expect_code(hl_semaphore_release(semaphore, 1, err), HL_OK);
+    expect_ok(hl_semaphore_new(client, "pool", &semaphore, NULL));
+    expect_ok(hl_semaphore_release(semaphore, 1, ERR));
     expect_permits(&scene, PERMITS + 1);
     proxy_refuse(scene.c.proxy, true);
     struct late_release late = {.semaphore = semaphore};
     pthread_t thread;
     lose_answer(&scene);
     check_int(pthread_create(&thread, NULL, release_late, &late), 0);
-    wait_permits(&scene, PERMITS + 2); /* it was done, and nobody was told */
+    wait_permits(&scene, PERMITS + 2); /* it was done, and no waiter was told */
     struct deadline over = deadline_in(300);
     while (!deadline_is_over(over))
         deadline_nap();
     proxy_refuse(scene.c.proxy, false);
     pthread_join(thread, NULL);
-    check_int(late.code, HL_EUNKNOWN);
+    check_int(late.code, HL_EINDOUBT);
     expect_permits(&scene, PERMITS + 2);
     hl_semaphore_free(semaphore);
-    check_int(hl_client_close(client), HL_OK);
+    close_client(client);
     scene_stop(&scene);
 }
 
-Test(semaphore_answers, whatever_else_loses_its_answer_is_done_once_and_answered_alike)
+Test(semaphore_answers, any_other_call_without_its_answer_is_done_once)
 {
     struct scene scene;
     int64_t drained = 0;
     scene_start(&scene, NULL);
     lose_answer(&scene);
-    expect_code(hl_semaphore_add_permits(scene.semaphore, -3, err), HL_OK);
+    expect_ok(hl_semaphore_add_permits(scene.semaphore, -3, ERR));
     expect_permits(&scene, PERMITS - 3);
     lose_answer(&scene);
-    expect_code(hl_semaphore_drain(scene.semaphore, &drained, err), HL_OK);
+    expect_ok(hl_semaphore_drain(scene.semaphore, &drained, ERR));
     check_int(drained, PERMITS - 3);
     expect_permits(&scene, 0);
     redis_do(scene.c.server, "DEL pool");
     lose_answer(&scene);
-    expect_code(hl_semaphore_try_set_permits(scene.semaphore, 5, 0, err), HL_OK);
+    expect_ok(hl_semaphore_try_set_permits(scene.semaphore, 5, 0, ERR));
     expect_permits(&scene, 5);
     expect_reconnects(&scene, 3);
     scene_stop(&scene);
@@ -181,36 +190,38 @@ Test(semaphore_answers, a_latch_is_counted_down_once_though_the_answer_is_lost)
     struct scene scene;
     scene_start(&scene, NULL);
     lose_answer(&scene);
-    expect_code(hl_latch_set_count(scene.latch, 3, err), HL_OK);
+    expect_ok(hl_latch_try_set_count(scene.latch, 3, ERR));
     lose_answer(&scene);
-    expect_code(hl_latch_count_down(scene.latch, err), HL_OK);
+    expect_ok(hl_latch_count_down(scene.latch, ERR));
     check_int(redis_int(scene.c.server, "GET gate"), 2);
     lose_answer(&scene);
-    expect_code(hl_latch_delete(scene.latch, err), HL_OK);
+    expect_ok(hl_latch_delete(scene.latch, ERR));
     check_int(redis_int(scene.c.server, "EXISTS gate"), 0);
-    expect_code(hl_latch_set_count(scene.latch, 1, err), HL_OK);
+    expect_ok(hl_latch_try_set_count(scene.latch, 1, ERR));
     lose_answer(&scene);
-    expect_code(hl_latch_count_down_and_await(scene.latch, NULL, err), HL_OK);
-    expect_reconnects(&scene, 4);
+    expect_ok(hl_latch_count_down(scene.latch, ERR));
+    lose_answer(&scene);
+    expect_ok(hl_latch_await(scene.latch, ERR));
+    expect_reconnects(&scene, 5);
     scene_stop(&scene);
 }
 
-/* The server has given, and the caller has gone before he hears of it. */
-Test(semaphore_answers, what_comes_when_the_wait_time_is_over_is_given_back)
+/* The server has given permits, and the caller has gone before it learns of them. */
+Test(semaphore_answers, permits_that_come_after_the_wait_return)
 {
     struct scene scene;
-    scene_start(&scene, NULL);
+    scene_start_patient(&scene);
     proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
     check(hl_semaphore_acquire_for(scene.semaphore, 4, 50, NULL) < 0);
     wait_permits(&scene, PERMITS - 4);
     proxy_release(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
     wait_permits(&scene, PERMITS);
-    expect_code(hl_semaphore_acquire(scene.semaphore, PERMITS, err), HL_OK);
+    expect_ok(hl_semaphore_acquire(scene.semaphore, PERMITS, ERR));
     scene_stop(&scene);
 }
 
 /* The same, and its connection is lost too: the undo goes by the next one. */
-Test(semaphore_answers, what_comes_on_a_connection_that_is_lost_is_given_back)
+Test(semaphore_answers, permits_of_a_lost_connection_return)
 {
     struct scene scene;
     scene_start(&scene, NULL);
@@ -248,23 +259,22 @@ static void posted_wait(struct posted *posted, int code)
     check_int(atomic_load(&posted->code), code);
 }
 
-/* One request was for two who wait; one of them has left when it is answered. */
-Test(semaphore_answers, what_was_taken_for_one_who_has_left_goes_back_and_the_others_keep_theirs)
+/* One request was for two waiters; one of them has left when it is answered. */
+Test(semaphore_answers, permits_of_a_departed_waiter_return)
 {
     struct scene scene;
     struct posted first = {0}, second = {0};
     hl_cancel *cancel = NULL;
-    check_int(hl_cancel_new(&cancel), HL_OK);
-    scene_start(&scene, NULL);
-    expect_code(hl_semaphore_acquire(scene.semaphore, PERMITS, err), HL_OK);
-    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    expect_ok(hl_cancel_new(&cancel));
+    scene_start_patient(&scene);
+    expect_ok(hl_semaphore_acquire(scene.semaphore, PERMITS, ERR));
+    hl_wait_options options = HL_WAIT_OPTIONS_INIT;
     options.wait_ms = HL_WAIT_FOREVER;
-    check_int(hl_semaphore_acquire_async(scene.semaphore, 3, &options, posted_done, &first), HL_OK);
+    expect_ok(hl_semaphore_acquire_async(scene.semaphore, 3, &options, posted_done, &first));
     options.cancel = cancel;
-    check_int(hl_semaphore_acquire_async(scene.semaphore, 4, &options, posted_done, &second),
-              HL_OK);
+    expect_ok(hl_semaphore_acquire_async(scene.semaphore, 4, &options, posted_done, &second));
     check(redis_wait_subscribers(scene.c.server, "redisson_sc:{pool}", 1, 5000));
-    expect_code(hl_client_ping(scene.client, -1, err), HL_OK);
+    expect_ok(hl_client_ping(scene.client, -1, ERR));
     proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
     redis_do(scene.c.server, "SET pool %d", PERMITS);
     redis_do(scene.c.server, "PUBLISH redisson_sc:{pool} 9");
@@ -274,29 +284,27 @@ Test(semaphore_answers, what_was_taken_for_one_who_has_left_goes_back_and_the_ot
     proxy_release(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
     posted_wait(&first, HL_OK);
     wait_permits(&scene, PERMITS - 3);
-    expect_code(hl_semaphore_acquire(scene.semaphore, PERMITS - 3, err), HL_OK);
+    expect_ok(hl_semaphore_acquire(scene.semaphore, PERMITS - 3, ERR));
     hl_cancel_free(cancel);
     scene_stop(&scene);
 }
 
-/* What was given to one who has left, and fits another: it stays. */
-Test(semaphore_answers, what_was_taken_for_one_who_has_left_serves_the_next_one)
+/* Permits for a departed waiter that suffice for another one: the client keeps them. */
+Test(semaphore_answers, permits_of_a_departed_waiter_serve_the_next)
 {
     struct scene scene;
     struct posted first = {0}, second = {0};
     hl_cancel *cancel = NULL;
-    check_int(hl_cancel_new(&cancel), HL_OK);
-    scene_start(&scene, NULL);
-    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    expect_ok(hl_cancel_new(&cancel));
+    scene_start_patient(&scene);
+    hl_wait_options options = HL_WAIT_OPTIONS_INIT;
     options.wait_ms = HL_WAIT_FOREVER;
     options.cancel = cancel;
     proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
-    check_int(hl_semaphore_acquire_async(scene.semaphore, PERMITS, &options, posted_done, &first),
-              HL_OK);
+    expect_ok(hl_semaphore_acquire_async(scene.semaphore, PERMITS, &options, posted_done, &first));
     wait_permits(&scene, 0);
     options.cancel = NULL;
-    check_int(hl_semaphore_acquire_async(scene.semaphore, 2, &options, posted_done, &second),
-              HL_OK);
+    expect_ok(hl_semaphore_acquire_async(scene.semaphore, 2, &options, posted_done, &second));
     hl_cancel_fire(cancel);
     posted_wait(&first, HL_ECANCELED);
     proxy_release(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
@@ -306,20 +314,19 @@ Test(semaphore_answers, what_was_taken_for_one_who_has_left_serves_the_next_one)
     scene_stop(&scene);
 }
 
-Test(semaphore_answers, what_was_taken_when_the_client_is_closed_is_given_back)
+Test(semaphore_answers, permits_of_a_closed_client_return)
 {
     struct scene scene;
     struct posted posted = {0};
-    scene_start(&scene, NULL);
-    proxy_delay(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN, slow_ms(60));
-    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    scene_start_patient(&scene);
+    proxy_delay(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN, slow_ms(500));
+    hl_wait_options options = HL_WAIT_OPTIONS_INIT;
     options.wait_ms = HL_WAIT_FOREVER;
-    check_int(hl_semaphore_acquire_async(scene.semaphore, 4, &options, posted_done, &posted),
-              HL_OK);
+    expect_ok(hl_semaphore_acquire_async(scene.semaphore, 4, &options, posted_done, &posted));
     wait_permits(&scene, PERMITS - 4);
     hl_semaphore_free(scene.semaphore);
     hl_latch_free(scene.latch);
-    check_int(hl_client_close(scene.client), HL_OK);
+    close_client(scene.client);
     posted_wait(&posted, HL_ECANCELED);
     expect_permits(&scene, PERMITS);
     connection_stop(&scene.c);
@@ -347,9 +354,9 @@ Test(semaphore_answers, a_request_of_a_dropped_connection_takes_nothing_more_whe
     struct scene scene;
     scene_start(&scene, no_kill);
     proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_UP);
-    expect_code(hl_semaphore_acquire(scene.semaphore, 4, err), HL_OK);
-    expect_code(hl_semaphore_release(scene.semaphore, 4, err), HL_OK);
-    expect_code(hl_semaphore_acquire(scene.semaphore, 1, err), HL_OK);
+    expect_ok(hl_semaphore_acquire(scene.semaphore, 4, ERR));
+    expect_ok(hl_semaphore_release(scene.semaphore, 4, ERR));
+    expect_ok(hl_semaphore_acquire(scene.semaphore, 1, ERR));
     expect_permits(&scene, PERMITS - 1);
     deliver(&scene);
     expect_permits(&scene, PERMITS - 1);
@@ -363,8 +370,8 @@ Test(semaphore_answers, a_request_of_a_wait_that_is_over_takes_nothing_when_it_a
     proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_UP);
     check(hl_semaphore_acquire_for(scene.semaphore, 4, slow_ms(20), NULL) < 0);
     expect_reconnects(&scene, 1);
-    expect_code(hl_semaphore_acquire(scene.semaphore, 1, err), HL_OK);
-    expect_code(hl_semaphore_release(scene.semaphore, 1, err), HL_OK);
+    expect_ok(hl_semaphore_acquire(scene.semaphore, 1, ERR));
+    expect_ok(hl_semaphore_release(scene.semaphore, 1, ERR));
     deliver(&scene);
     expect_permits(&scene, PERMITS);
     scene_stop(&scene);
@@ -375,9 +382,9 @@ Test(semaphore_answers, a_release_of_a_dropped_connection_gives_nothing_more_whe
     struct scene scene;
     scene_start(&scene, no_kill);
     proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_UP);
-    expect_code(hl_semaphore_release(scene.semaphore, 4, err), HL_OK);
+    expect_ok(hl_semaphore_release(scene.semaphore, 4, ERR));
     for (int i = 0; i < 3; i++)
-        expect_code(hl_semaphore_release(scene.semaphore, 1, err), HL_OK);
+        expect_ok(hl_semaphore_release(scene.semaphore, 1, ERR));
     deliver(&scene);
     expect_permits(&scene, PERMITS + 7);
     scene_stop(&scene);
@@ -387,37 +394,37 @@ Test(semaphore_answers, a_count_of_a_dropped_connection_counts_nothing_more_when
 {
     struct scene scene;
     scene_start(&scene, no_kill);
-    expect_code(hl_latch_set_count(scene.latch, 5, err), HL_OK);
+    expect_ok(hl_latch_try_set_count(scene.latch, 5, ERR));
     proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_UP);
     for (int i = 0; i < 3; i++)
-        expect_code(hl_latch_count_down(scene.latch, err), HL_OK);
+        expect_ok(hl_latch_count_down(scene.latch, ERR));
     deliver(&scene);
     check_int(redis_int(scene.c.server, "GET gate"), 2);
     scene_stop(&scene);
 }
 
 /* What is kept on disk is there again: permits, a latch, and the notes of what was done. */
-Test(semaphore_answers, a_server_that_comes_back_keeps_what_was_done_and_serves_those_who_wait)
+Test(semaphore_answers, a_server_that_comes_back_keeps_its_state_and_serves_waiters)
 {
     struct scene scene;
     struct posted taken = {0}, open = {0};
-    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    hl_wait_options options = HL_WAIT_OPTIONS_INIT;
     scene.c = connection_start(
         &(struct redis_options){.appendonly = true, .config = "appendfsync always"});
-    scene_connect(&scene, slow_ms(20000));
+    scene_connect(&scene, slow_ms(20000), slow_ms(CONNECTION_PATIENCE_MS));
     scene_warm_up(&scene);
     options.wait_ms = HL_WAIT_FOREVER;
-    expect_code(hl_latch_set_count(scene.latch, 1, err), HL_OK);
-    expect_code(hl_semaphore_acquire(scene.semaphore, PERMITS, err), HL_OK);
-    check_int(hl_semaphore_acquire_async(scene.semaphore, 2, &options, posted_done, &taken), HL_OK);
-    check_int(hl_latch_await_async(scene.latch, &options, posted_done, &open), HL_OK);
-    check(connection_wait_for(scene.client, connection_waiters, 2, 5000));
+    expect_ok(hl_latch_try_set_count(scene.latch, 1, ERR));
+    expect_ok(hl_semaphore_acquire(scene.semaphore, PERMITS, ERR));
+    expect_ok(hl_semaphore_acquire_async(scene.semaphore, 2, &options, posted_done, &taken));
+    expect_ok(hl_latch_await_async(scene.latch, &options, posted_done, &open));
+    wait_stat(scene.client, waiters_now, 2);
     redis_server_restart(scene.c.server);
     expect_permits(&scene, 0);
-    expect_code(hl_semaphore_release(scene.semaphore, 3, err), HL_OK);
+    expect_ok(hl_semaphore_release(scene.semaphore, 3, ERR));
     posted_wait(&taken, HL_OK);
     expect_permits(&scene, 1);
-    expect_code(hl_latch_count_down(scene.latch, err), HL_OK);
+    expect_ok(hl_latch_count_down(scene.latch, ERR));
     posted_wait(&open, HL_OK);
     scene_stop(&scene);
 }
@@ -431,26 +438,25 @@ Test(semaphore_answers, without_a_server_every_call_says_so_when_the_outage_time
     hl_latch *latch = NULL;
     int64_t count;
     options.outage_timeout_ms = slow_ms(100);
-    client = connection_open(proxy_url(c.proxy), &options);
-    expect_code(hl_semaphore_new(client, "pool", &semaphore, err), HL_OK);
-    expect_code(hl_latch_new(client, "gate", &latch, err), HL_OK);
+    client = open_client_at(proxy_url(c.proxy), &options);
+    expect_ok(hl_semaphore_new(client, "pool", &semaphore, ERR));
+    expect_ok(hl_latch_new(client, "gate", &latch, ERR));
     proxy_refuse(c.proxy, true);
     proxy_kill_all(c.proxy);
-    expect_code(hl_semaphore_acquire(semaphore, 1, err), HL_ECONN);
-    expect_code(hl_semaphore_release(semaphore, 1, err), HL_ECONN);
-    expect_code(hl_semaphore_try_set_permits(semaphore, 1, 0, err), HL_ECONN);
-    expect_code(hl_semaphore_add_permits(semaphore, 1, err), HL_ECONN);
-    expect_code(hl_semaphore_drain(semaphore, &count, err), HL_ECONN);
-    expect_code(hl_semaphore_available(semaphore, &count, err), HL_ECONN);
-    expect_code(hl_latch_set_count(latch, 1, err), HL_ECONN);
-    expect_code(hl_latch_count_down(latch, err), HL_ECONN);
-    expect_code(hl_latch_count(latch, &count, err), HL_ECONN);
-    expect_code(hl_latch_await(latch, err), HL_ECONN);
-    expect_code(hl_latch_count_down_and_await(latch, NULL, err), HL_ECONN);
-    expect_code(hl_latch_delete(latch, err), HL_ECONN);
+    expect_outcome(hl_semaphore_acquire(semaphore, 1, ERR), HL_ECONN);
+    expect_outcome(hl_semaphore_release(semaphore, 1, ERR), HL_ECONN);
+    expect_outcome(hl_semaphore_try_set_permits(semaphore, 1, 0, ERR), HL_ECONN);
+    expect_outcome(hl_semaphore_add_permits(semaphore, 1, ERR), HL_ECONN);
+    expect_outcome(hl_semaphore_drain(semaphore, &count, ERR), HL_ECONN);
+    expect_outcome(hl_semaphore_available(semaphore, &count, ERR), HL_ECONN);
+    expect_outcome(hl_latch_try_set_count(latch, 1, ERR), HL_ECONN);
+    expect_outcome(hl_latch_count_down(latch, ERR), HL_ECONN);
+    expect_outcome(hl_latch_count(latch, &count, ERR), HL_ECONN);
+    expect_outcome(hl_latch_await(latch, ERR), HL_ECONN);
+    expect_outcome(hl_latch_delete(latch, ERR), HL_ECONN);
     hl_semaphore_free(semaphore);
     hl_latch_free(latch);
-    check_int(hl_client_close(client), HL_OK);
+    close_client(client);
     connection_stop(&c);
 }
 
@@ -460,13 +466,14 @@ Test(semaphore_answers, a_deed_without_any_answer_ends_as_unknown)
     struct scene scene;
     struct posted posted = {0};
     int64_t count;
-    scene_open(&scene, NULL, slow_ms(300));
+    scene.c = connection_start(NULL);
+    scene_connect(&scene, slow_ms(2000), slow_ms(1000));
     scene_warm_up(&scene);
     redis_server_freeze(scene.c.server);
-    check_int(hl_latch_count_down_async(scene.latch, posted_done, &posted), HL_OK);
-    expect_code(hl_semaphore_release(scene.semaphore, 1, err), HL_EUNKNOWN);
-    posted_wait(&posted, HL_EUNKNOWN);
-    expect_code(hl_semaphore_available(scene.semaphore, &count, err), HL_ECONN);
+    expect_ok(hl_latch_count_down_async(scene.latch, posted_done, &posted));
+    expect_outcome(hl_semaphore_release(scene.semaphore, 1, ERR), HL_EINDOUBT);
+    posted_wait(&posted, HL_EINDOUBT);
+    expect_outcome(hl_semaphore_available(scene.semaphore, &count, ERR), HL_ECONN);
     redis_server_thaw(scene.c.server);
     scene_stop(&scene);
 }
@@ -478,14 +485,15 @@ Test(semaphore_answers, a_connection_cut_anywhere_changes_no_sum, .timeout = 120
     scene_start(&scene, NULL);
     for (uint64_t bytes = 1; bytes < 1600; bytes += 37) {
         int64_t count = 0;
-        proxy_cut_once(scene.c.proxy, bytes % 2 ? PROXY_UP : PROXY_DOWN,
+        proxy_cut_once(scene.c.proxy, PROXY_EVERY, bytes % 2 ? PROXY_UP : PROXY_DOWN,
                        bytes % 2 ? bytes : 1 + bytes / 20, PROXY_RST);
-        expect_code(hl_semaphore_acquire(scene.semaphore, 2, err), HL_OK);
-        expect_code(hl_semaphore_release(scene.semaphore, 2, err), HL_OK);
-        expect_code(hl_semaphore_available(scene.semaphore, &count, err), HL_OK);
+        expect_ok(hl_semaphore_acquire(scene.semaphore, 2, ERR));
+        expect_ok(hl_semaphore_release(scene.semaphore, 2, ERR));
+        expect_ok(hl_semaphore_available(scene.semaphore, &count, ERR));
         check_int(count, PERMITS);
-        expect_code(hl_latch_set_count(scene.latch, 1, err), HL_OK);
-        expect_code(hl_latch_count_down_and_await(scene.latch, NULL, err), HL_OK);
+        expect_ok(hl_latch_try_set_count(scene.latch, 1, ERR));
+        expect_ok(hl_latch_count_down(scene.latch, ERR));
+        expect_ok(hl_latch_await(scene.latch, ERR));
         check_int(redis_int(scene.c.server, "EXISTS gate"), 0);
     }
     scene_stop(&scene);

@@ -24,9 +24,9 @@ static void subject_prepare(void *arg)
 {
     struct subject *subject = arg;
     hl_client_options options = kit_options(slow_ms(1000), NULL);
-    subject->client = kit_open(redis_server_url(server), &options);
-    kit_expect(hl_semaphore_new(subject->client, "pool", &subject->semaphore, &err), HL_OK);
-    kit_expect(hl_latch_new(subject->client, "gate", &subject->latch, &err), HL_OK);
+    subject->client = open_client(&options);
+    expect_ok(hl_semaphore_new(subject->client, "pool", &subject->semaphore, ERR));
+    expect_ok(hl_latch_new(subject->client, "gate", &subject->latch, ERR));
     subject->err = (hl_error)HL_ERROR_INIT;
     atomic_store(&completions, 0);
     redis_do(server, "SET pool %d", PERMITS);
@@ -60,7 +60,7 @@ static void subject_verify(void *arg, bool failed)
     kit_try_out(subject->client, "afterwards");
     hl_semaphore_free(subject->semaphore);
     hl_latch_free(subject->latch);
-    check_int(hl_client_close(subject->client), HL_OK);
+    close_client(subject->client);
     kit_expect_no_threads();
 }
 
@@ -86,7 +86,7 @@ static int acquire(struct subject *subject)
 
 static int acquire_async(struct subject *subject)
 {
-    hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    hl_wait_options options = HL_WAIT_OPTIONS_INIT;
     options.wait_ms = slow_ms(5000);
     return await_completion(
         hl_semaphore_acquire_async(subject->semaphore, 2, &options, completed, NULL));
@@ -196,15 +196,4 @@ Test(semaphore_memory, counts_are_counted_or_not, .init = memory_up, .fini = mem
     check(sweep(count_down_async, PERMITS, COUNT - 1) >= 2);
     check(sweep(count_of, PERMITS, COUNT) >= 2);
     check(sweep_from(0, await_open, PERMITS, 0) >= 2);
-}
-
-static int meet_async(struct subject *subject)
-{
-    return await_completion(
-        hl_latch_count_down_and_await_async(subject->latch, NULL, completed, NULL));
-}
-
-Test(semaphore_memory, a_meeting_is_begun_or_not, .init = memory_up, .fini = memory_down)
-{
-    check(sweep_from(1, meet_async, PERMITS, 0) >= 3);
 }

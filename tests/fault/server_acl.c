@@ -1,14 +1,15 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* What the server forbids: passwords that changed, commands denied outside and inside of the
- * scripts, and the least that a user of locks needs. */
+/* Servers that deny: changed passwords, commands denied outside and inside of scripts, and the
+ * least rights that a user of locks needs. */
 
 #include "acl_kit.h"
+#include "redis/script.h"
 
 /* The least that locks with names app:* need on this version. */
 #define LEAST_COMMANDS                                                                             \
-    "-@all +evalsha +script|load +hget +hset +hincrby +hgetall +pexpire +pttl +del "               \
+    "-@all +evalsha +script|load +hget +hset +hincrby +hrandfield +pexpire +pttl +del "            \
     "+time +zadd +zpopmin +zcard +zrem +publish +subscribe +unsubscribe +pubsub|numsub"
 #define LEAST_KEYS                                                                                 \
     "resetkeys ~app:* ~hirelock_queue:{app:*} "                                                    \
@@ -21,59 +22,87 @@ static void start(void)
     acl_up("user locker on >pw " LEAST_KEYS " " LEAST_COMMANDS);
 }
 
-#define AclTest(name) Test(server_acl, name, .init = start, .fini = acl_down)
+#define AclTest(name) Test(server_acl, name, .init = start, .fini = server_down)
 
-static hl_client *acl_client(struct fault_events *events, int64_t watchdog_ms)
+static hl_client *acl_client(struct events *events, int64_t watchdog_ms)
 {
     hl_client_options options = acl_options(events);
     options.poll_ms = POLL_MS;
     if (watchdog_ms > 0)
         options.watchdog_timeout_ms = slow_ms(watchdog_ms);
-    return fault_open(redis_server_url(server), &options);
+    return open_client(&options);
 }
 
 AclTest(the_least_that_is_needed_is_enough)
 {
-    struct fault_events events = {0};
+    static struct events events;
     hl_client *client = acl_client(&events, 900), *other = acl_client(NULL, 900);
-    hl_lock *lock = fault_lock(client, "app:n"), *others = fault_lock(other, "app:n");
+    hl_lock *lock = new_lock(client, "app:n"), *others = new_lock(other, "app:n");
     hl_lock_info info = HL_LOCK_INFO_INIT;
-    struct fault_call call;
-    check_int(hl_lock_acquire(lock, NULL), 0);
-    check_int(hl_lock_acquire(lock, NULL), 0);
-    check_int(hl_lock_try_acquire(others, NULL), HL_EBUSY);
-    check_int(hl_lock_inspect(others, &info, NULL), 0);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_outcome(hl_lock_try_acquire(others, NULL), HL_EBUSY);
+    expect_ok(hl_lock_inspect(others, &info, NULL));
     check(info.locked && !info.mine);
-    fault_call_begin(&call, others, fault_owner(other), HL_WAIT_FOREVER);
+    struct actor *call = actor_start_acquire(others, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
     check(redis_wait_subscribers(server, "redisson_lock__channel:{app:n}", 1, 5000));
-    check_int(hl_lock_release(lock, NULL), 0);
+    expect_ok(hl_lock_release(lock, NULL));
     struct deadline deadline = deadline_in(1500); /* longer than the lease: it is renewed */
     while (!deadline_is_over(deadline)) {
         check(hl_lock_is_held(lock, NULL));
         deadline_nap();
     }
-    check_int(hl_lock_release(lock, NULL), 0);
-    check_int(fault_call_end(&call), 0);
-    check_int((int)fault_stats(other).grants, 1);
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_ok(actor_end(call));
+    check_int((int)stats_of(other).grants, 1);
     acl_check_log(NULL);
-    check_int(hl_lock_force_release(others, NULL), 0);
-    check_int(atomic_load(&events.seen[HL_EVENT_LOST]), 0);
-    expect_released(hl_lock_release_as(others, call.options.owner, NULL), HL_ELOST);
+    expect_ok(hl_lock_force_release(others, NULL));
+    check_int(events_told(&events, HL_EVENT_LOST), 0);
+    expect_outcome(actor_release(call, others, NULL), HL_ELOST); /* known, posted or not */
     check_int(redis_int(server, "DBSIZE"), 0);
-    hl_owner_free(call.options.owner);
-    hl_lock_free(lock);
-    hl_lock_free(others);
-    hl_client_close(client);
-    hl_client_close(other);
+    free_lock(lock);
+    free_lock(others);
+    close_client(client);
+    close_client(other);
+}
+
+static void acl_check_many_fields(hl_lock *lock)
+{
+    hl_error err = HL_ERROR_INIT;
+    expect_outcome(hl_lock_acquire_for(lock, HL_WAIT_FOREVER, &err), HL_ESERVER);
+    check_has(err.text, "no lock but a hash of more than 64 fields");
+    check_int(redis_int(server, "HLEN app:many"), 65);
+}
+
+/* A Redis before 6.2 has no HRANDFIELD. */
+AclTest(a_hash_of_many_fields_is_no_lock_and_hgetall_and_hlen_are_enough_to_see_it)
+{
+    hl_client *client = acl_client(NULL, 0), *other = acl_client(NULL, 0);
+    hl_lock *many = new_lock(client, "app:many");
+    hl_lock *lock = new_lock(client, "app:n"), *others = new_lock(other, "app:n");
+    for (int i = 0; i < 65; i++)
+        redis_do(server, "HSET app:many client:%d 1", i);
+    acl_check_many_fields(many);
+    acl_check_log(NULL);
+    redis_do(server, "ACL SETUSER locker -hrandfield +hgetall +hlen");
+    acl_check_many_fields(many);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_outcome(hl_lock_try_acquire(others, NULL), HL_EBUSY);
+    expect_ok(hl_lock_release(lock, NULL));
+    free_lock(many);
+    free_lock(lock);
+    free_lock(others);
+    close_client(client);
+    close_client(other);
 }
 
 AclTest(a_name_outside_of_the_granted_ones_is_denied_at_once)
 {
     hl_client *client = acl_client(NULL, 0);
-    hl_lock *lock = fault_lock(client, "other:n");
-    check_int(hl_lock_acquire_for(lock, HL_WAIT_FOREVER, NULL), HL_EDENIED);
-    hl_lock_free(lock);
-    hl_client_close(client);
+    hl_lock *lock = new_lock(client, "other:n");
+    expect_outcome(hl_lock_acquire_for(lock, HL_WAIT_FOREVER, NULL), HL_EDENIED);
+    free_lock(lock);
+    close_client(client);
 }
 
 AclTest(a_wrong_password_is_refused_by_open_and_not_told)
@@ -84,8 +113,8 @@ AclTest(a_wrong_password_is_refused_by_open_and_not_told)
     options.username = "locker";
     options.password = "an0ther-secret";
     options.outage_timeout_ms = slow_ms(20000);
-    check_int(hl_client_open(redis_server_url(server), &options, &client, &err), HL_EDENIED);
-    fault_check_has(err.text, "WRONGPASS");
+    expect_outcome(hl_client_open(redis_server_url(server), &options, &client, &err), HL_EDENIED);
+    check_has(err.text, "WRONGPASS");
     check(strstr(err.text, "an0ther-secret") == NULL);
 }
 
@@ -93,103 +122,152 @@ AclTest(a_wrong_password_is_refused_by_open_and_not_told)
 AclTest(a_script_call_that_is_denied_ends_the_call_at_once)
 {
     hl_client *client = acl_client(NULL, 0);
-    hl_lock *lock = fault_lock(client, "app:n"), *held = fault_lock(client, "app:held");
+    hl_lock *lock = new_lock(client, "app:n"), *held = new_lock(client, "app:held");
     hl_error err = HL_ERROR_INIT;
     hl_lock_info info = HL_LOCK_INFO_INIT;
-    check_int(hl_lock_acquire(held, NULL), 0);
+    expect_ok(hl_lock_acquire(held, NULL));
     redis_do(server, "ACL SETUSER locker -evalsha");
-    check_int(hl_lock_acquire_for(lock, HL_WAIT_FOREVER, &err), HL_EDENIED);
-    fault_check_has(err.text, "evalsha");
-    check_int(hl_lock_inspect(lock, &info, &err), HL_EDENIED);
-    check_int(hl_lock_force_release(lock, &err), HL_EDENIED);
+    expect_outcome(hl_lock_acquire_for(lock, HL_WAIT_FOREVER, &err), HL_EDENIED);
+    check_has(err.text, "evalsha");
+    expect_outcome(hl_lock_inspect(lock, &info, &err), HL_EDENIED);
+    expect_outcome(hl_lock_force_release(lock, &err), HL_EDENIED);
     expect_released(hl_lock_release(held, &err), HL_EDENIED);
     check(!hl_lock_is_held(held, NULL));
     check_int(redis_int(server, "EXISTS app:held"), 1); /* it ends with its lease */
-    hl_lock_free(lock);
-    hl_lock_free(held);
-    hl_client_close(client);
+    free_lock(lock);
+    free_lock(held);
+    close_client(client);
 }
 
 AclTest(a_renewal_that_is_denied_is_tried_until_the_hold_is_lost_in_time)
 {
-    struct fault_events events = {0};
+    static struct events events;
     hl_client *client = acl_client(&events, 900);
-    hl_lock *lock = fault_lock(client, "app:n");
-    check_int(hl_lock_acquire(lock, NULL), 0);
+    hl_lock *lock = new_lock(client, "app:n");
+    expect_ok(hl_lock_acquire(lock, NULL));
     redis_do(server, "ACL SETUSER locker -pexpire");
-    check(fault_wait_event(&events, HL_EVENT_JEOPARDY, 5000));
-    check(fault_wait_event(&events, HL_EVENT_LOST, 5000));
+    check(events_wait(&events, HL_EVENT_JEOPARDY, 1, 5000));
+    check(events_wait(&events, HL_EVENT_LOST, 1, 5000));
     check_str(events.reason[HL_EVENT_LOST], "expired");
     check(redis_wait_int(server, 0, 5000, "EXISTS app:n"));
-    check_int(hl_lock_release(lock, NULL), HL_ELOST);
-    hl_lock_free(lock);
-    hl_client_close(client);
+    expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
+    free_lock(lock);
+    close_client(client);
+}
+
+static bool acl_has_renewed_twice(void *client)
+{
+    return stats_of(client).renewals >= 2;
+}
+
+/* Both are renewed by one request, which the server refuses as a whole. */
+AclTest(a_name_that_is_not_granted_any_more_takes_no_other_hold_with_it)
+{
+    static struct events events;
+    hl_client *client = acl_client(&events, 3000);
+    hl_lock *kept = new_lock(client, "app:kept"), *refused = new_lock(client, "app:refused");
+    expect_ok(hl_lock_acquire(kept, NULL));
+    expect_ok(hl_lock_acquire(refused, NULL));
+    redis_do(server, "ACL SETUSER locker resetkeys ~app:kept ~hirelock_queue:{app:*}");
+    check(events_wait(&events, HL_EVENT_LOST, 1, 10000));
+    check(wait_until(acl_has_renewed_twice, client, 10000));
+    check(hl_lock_is_held(kept, NULL));
+    check(!hl_lock_is_held(refused, NULL));
+    check_int(events_told(&events, HL_EVENT_LOST), 1);
+    expect_ok(hl_lock_release(kept, NULL));
+    expect_outcome(hl_lock_release(refused, NULL), HL_ELOST);
+    free_lock(kept);
+    free_lock(refused);
+    close_client(client);
+}
+
+static void acl_ping_done(int code, const hl_error *err, void *arg)
+{
+    check(!err);
+    atomic_store((_Atomic int *)arg, code + 1);
+}
+
+static bool acl_ping_is_over(void *arg)
+{
+    return atomic_load((_Atomic int *)arg) != 0;
+}
+
+AclTest(a_ping_that_is_refused_is_a_sign_of_life)
+{
+    hl_client *client = acl_client(NULL, 0);
+    hl_error err = HL_ERROR_INIT;
+    _Atomic int done = 0;
+    check_msg(hl_client_ping(client, -1, &err) == 0, "%s", err.text);
+    expect_outcome(hl_client_ping_async(client, -1, NULL, NULL), HL_EINVAL);
+    expect_outcome(hl_client_ping_async(client, -2, acl_ping_done, &done), HL_EINVAL);
+    expect_ok(hl_client_ping_async(client, -1, acl_ping_done, &done));
+    check(wait_until(acl_ping_is_over, &done, 10000));
+    check_int(atomic_load(&done), 1);
+    close_client(client);
 }
 
 AclTest(a_change_of_password_is_met_at_the_next_connection)
 {
-    struct fault_events events = {0};
+    static struct events events;
     hl_client *client = acl_client(&events, 900);
-    hl_lock *lock = fault_lock(client, "app:n"), *held = fault_lock(client, "app:held");
+    hl_lock *lock = new_lock(client, "app:n"), *held = new_lock(client, "app:held");
     hl_error err = HL_ERROR_INIT;
-    struct fault_call call;
-    check_int(hl_lock_acquire(held, NULL), 0);
-    redis_do(server, "HSET app:n stranger 1");
-    fault_call_begin(&call, lock, fault_owner(client), HL_WAIT_FOREVER);
+    expect_ok(hl_lock_acquire(held, NULL));
+    redis_do(server, "HSET app:n stranger:1 1");
+    struct actor *call = actor_start_acquire(lock, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
     check(redis_wait_subscribers(server, "redisson_lock__channel:{app:n}", 1, 5000));
     redis_do(server, "ACL SETUSER locker resetpass >new");
     redis_kill_clients(server, REDIS_NORMAL);
-    check_int(fault_call_end(&call), HL_EDENIED);
-    fault_check_has(call.err.text, "WRONGPASS");
-    check(fault_wait_event(&events, HL_EVENT_LOST, 5000));
-    check_int(hl_lock_acquire_for(lock, slow_ms(5000), &err), HL_EDENIED);
-    check_int(hl_client_ping(client, slow_ms(5000), &err), HL_EDENIED);
+    expect_outcome(actor_end(call), HL_EDENIED);
+    check_has(actor_error(call), "WRONGPASS");
+    check(events_wait(&events, HL_EVENT_LOST, 1, 5000));
+    expect_outcome(hl_lock_acquire_for(lock, slow_ms(5000), &err), HL_EDENIED);
+    expect_outcome(hl_client_ping(client, slow_ms(5000), &err), HL_EDENIED);
     redis_do(server, "DEL app:n");
     redis_do(server, "ACL SETUSER locker >pw");
-    check(fault_wait_event(&events, HL_EVENT_CONNECTED, 5000));
-    check_int(hl_lock_acquire_for(lock, slow_ms(5000), &err), 0);
-    hl_owner_free(call.options.owner);
-    hl_lock_free(lock);
-    hl_lock_free(held);
-    hl_client_close(client);
+    check(events_wait(&events, HL_EVENT_CONNECTED, 1, 5000));
+    expect_ok(hl_lock_acquire_for(lock, slow_ms(5000), &err));
+    free_lock(lock);
+    free_lock(held);
+    close_client(client);
 }
 
 AclTest(a_server_that_begins_to_want_a_password_denies)
 {
-    struct fault_events events = {0};
-    hl_client *client = fault_client(server, &events);
-    hl_lock *lock = fault_lock(client, "app:n");
+    static struct events events;
+    hl_client *client = open_impatient(&events);
+    hl_lock *lock = new_lock(client, "app:n");
     hl_error err = HL_ERROR_INIT;
-    check_int(hl_lock_acquire(lock, NULL), 0);
+    expect_ok(hl_lock_acquire(lock, NULL));
     redis_do(server, "CONFIG SET requirepass secret");
-    check_int(hl_lock_release(lock, NULL), 0); /* who is in stays in */
+    expect_ok(hl_lock_release(lock, NULL)); /* who is in stays in */
     expect_gone(server, "app:n");
     redis_kill_clients(server, REDIS_NORMAL);
-    check(fault_wait_event(&events, HL_EVENT_DISCONNECTED, 5000));
-    check_int(hl_lock_acquire_for(lock, slow_ms(5000), &err), HL_EDENIED);
-    fault_check_has(err.text, "NOAUTH");
-    hl_lock_free(lock);
-    hl_client_close(client);
+    check(events_wait(&events, HL_EVENT_DISCONNECTED, 1, 5000));
+    expect_outcome(hl_lock_acquire_for(lock, slow_ms(5000), &err), HL_EDENIED);
+    check_has(err.text, "NOAUTH");
+    free_lock(lock);
+    close_client(client);
 }
 
-/* Whatever the scripts may not do: no key without an expiry, nobody inside by mistake. */
+/* Whatever the scripts may not do: no key without an expiry, no holder by mistake. */
 AclTest(no_denied_command_inside_an_acquire_leaves_a_key_that_stays)
 {
-    static const char *const commands[] = {"hgetall", "hset", "pexpire"};
+    static const char *const commands[] = {"pttl", "hset", "pexpire"};
     hl_client *client = acl_client(NULL, 0);
-    hl_lock *lock = fault_lock(client, "app:n");
+    hl_lock *lock = new_lock(client, "app:n");
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         hl_error err = HL_ERROR_INIT;
         redis_do(server, "ACL SETUSER locker -%s", commands[i]);
-        check_int(hl_lock_acquire_for(lock, HL_WAIT_FOREVER, &err), HL_EDENIED);
+        expect_outcome(hl_lock_acquire_for(lock, HL_WAIT_FOREVER, &err), HL_EDENIED);
         check(!hl_lock_is_held(lock, NULL));
         check_msg(redis_int(server, "EXISTS app:n") == 0, "without %s a key is left", commands[i]);
         redis_do(server, "ACL SETUSER locker +%s", commands[i]);
     }
-    check_int(hl_lock_acquire(lock, NULL), 0);
-    check_int(hl_lock_release(lock, NULL), 0);
-    hl_lock_free(lock);
-    hl_client_close(client);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_release(lock, NULL));
+    free_lock(lock);
+    close_client(client);
 }
 
 /* Raw, for a client would clean up behind the script, and one that was killed would not. */
@@ -207,43 +285,41 @@ AclTest(an_acquire_without_pexpire_takes_its_own_key_back)
 AclTest(a_denied_delete_is_a_denied_release_and_the_key_ends_with_its_lease)
 {
     hl_client *client = acl_client(NULL, 900);
-    hl_lock *lock = fault_lock(client, "app:n");
-    check_int(hl_lock_acquire(lock, NULL), 0);
+    hl_lock *lock = new_lock(client, "app:n");
+    expect_ok(hl_lock_acquire(lock, NULL));
     redis_do(server, "ACL SETUSER locker -del");
     expect_released(hl_lock_release(lock, NULL), HL_EDENIED);
     check(!hl_lock_is_held(lock, NULL));
     check(redis_int(server, "PTTL app:n") > 0);
     check(redis_wait_int(server, 0, 5000, "EXISTS app:n"));
-    hl_lock_free(lock);
-    hl_client_close(client);
+    free_lock(lock);
+    close_client(client);
 }
 
 /* From one client to another, without a grant. */
 static void acl_hand_over(const char *denial, hl_client *client, hl_client *other)
 {
-    hl_lock *lock = fault_lock(client, "app:n"), *others = fault_lock(other, "app:n");
-    struct fault_call call;
+    hl_lock *lock = new_lock(client, "app:n"), *others = new_lock(other, "app:n");
     redis_do(server, denial);
-    check_int(hl_lock_acquire(lock, NULL), 0);
-    fault_call_begin(&call, others, fault_owner(other), HL_WAIT_FOREVER);
-    check(wait_until(fault_has_waiter, other, 5000));
+    expect_ok(hl_lock_acquire(lock, NULL));
+    struct actor *call = actor_start_acquire(others, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
+    expect_waiters(other, 1);
     if (strstr(denial, "resetchannels") == NULL)
         check(redis_wait_subscribers(server, "redisson_lock__channel:{app:n}", 1, 5000));
     int64_t released_ns = now_ns();
-    check_int(hl_lock_release(lock, NULL), 0);
-    check_int(fault_call_end(&call), 0);
-    check(call.returned_ns - released_ns < slow_ms(POLL_MS * 13 / 10 + 500) * 1000000);
-    check_int((int)fault_stats(other).grants, 0);
-    check_int(hl_lock_release_as(others, call.options.owner, NULL), 0);
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_ok(actor_end(call));
+    check(actor_ended_ns(call) - released_ns < slow_ms(POLL_MS * 13 / 10 + 500) * 1000000);
+    check_int((int)stats_of(other).grants, 0);
+    expect_ok(actor_release(call, others, NULL));
     expect_gone(server, "app:n");
-    hl_owner_free(call.options.owner);
-    hl_lock_free(lock);
-    hl_lock_free(others);
-    hl_client_close(client);
-    hl_client_close(other);
+    free_lock(lock);
+    free_lock(others);
+    close_client(client);
+    close_client(other);
 }
 
-/* Waiters that nobody may wake poll. */
+/* Waiters that no client may wake poll. */
 static void acl_hand_over_by_poll(const char *denial)
 {
     acl_hand_over(denial, acl_client(NULL, 0), acl_client(NULL, 0));
@@ -265,7 +341,7 @@ static void acl_hand_over_by_message(const char *denial)
 {
     hl_client_options patient = acl_options(NULL);
     patient.poll_ms = 60000;
-    acl_hand_over(denial, acl_client(NULL, 0), fault_open(redis_server_url(server), &patient));
+    acl_hand_over(denial, acl_client(NULL, 0), open_client(&patient));
 }
 
 AclTest(without_the_queues_key_releases_are_plain)
@@ -298,19 +374,19 @@ AclTest(without_a_command_of_the_queue_releases_are_plain)
 AclTest(a_wait_that_may_not_leave_the_queue_gives_back_what_it_is_granted)
 {
     hl_client *client = acl_client(NULL, 0), *other = acl_client(NULL, 0);
-    hl_lock *lock = fault_lock(client, "app:n"), *others = fault_lock(other, "app:n");
+    hl_lock *lock = new_lock(client, "app:n"), *others = new_lock(other, "app:n");
     hl_lock_info info = HL_LOCK_INFO_INIT;
     redis_do(server, "ACL SETUSER locker -zrem");
-    check_int(hl_lock_acquire(lock, NULL), 0);
-    check_int(hl_lock_acquire_for(others, 50, NULL), HL_ETIMEDOUT);
-    check_int(hl_lock_inspect(others, &info, NULL), 0); /* behind the request to leave */
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_outcome(hl_lock_acquire_for(others, 50, NULL), HL_ETIMEDOUT);
+    expect_ok(hl_lock_inspect(others, &info, NULL)); /* behind the request to leave */
     check_int(redis_int(server, "ZCARD hirelock_queue:{app:n}"), 1);
-    check_int(hl_lock_release(lock, NULL), 0);
+    expect_ok(hl_lock_release(lock, NULL));
     check(redis_wait_int(server, 0, 5000, "ZCARD hirelock_queue:{app:n}"));
     check(redis_wait_int(server, 0, 5000, "EXISTS app:n"));
-    check_int((int)fault_stats(other).grants, 0);
-    hl_lock_free(lock);
-    hl_lock_free(others);
-    hl_client_close(client);
-    hl_client_close(other);
+    check_int((int)stats_of(other).grants, 0);
+    free_lock(lock);
+    free_lock(others);
+    close_client(client);
+    close_client(other);
 }

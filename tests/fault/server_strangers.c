@@ -1,63 +1,51 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* Strangers with the right to write: they delete, persist, overwrite, evict and publish. Holders
- * are told, waiters get their turn, and nobody enters by mistake. */
+/* Foreign clients that write to the lock's keys: they delete, persist, overwrite, evict and
+ * publish. Holders are told, waiters get their turn, and no client acquires by mistake. */
 
 #include "server_fault.h"
 #include "support/proxy.h"
 
-static struct redis_server *server;
-static struct fault_events events;
+static struct events events;
 static hl_client *client, *other;
 static hl_lock *lock, *others;
 
 static void strangers_start(void)
 {
-    server = redis_server_start(NULL);
+    server_up_tcp();
     hl_client_options options = fault_options(&events);
     options.watchdog_timeout_ms = slow_ms(1500);
-    client = fault_open(redis_server_url(server), &options);
-    other = fault_client(server, NULL);
-    lock = fault_lock(client, "n");
-    others = fault_lock(other, "n");
-}
-
-static void strangers_stop(void)
-{
-    hl_lock_free(lock);
-    hl_lock_free(others);
-    hl_client_close(client);
-    hl_client_close(other);
-    redis_server_stop(server);
+    client = open_client(&options);
+    other = open_impatient(NULL);
+    lock = new_lock(client, "n");
+    others = new_lock(other, "n");
 }
 
 #define StrangerTest(name)                                                                         \
-    Test(server_strangers, name, .init = strangers_start, .fini = strangers_stop)
+    Test(server_strangers, name, .init = strangers_start, .fini = server_down)
 
-/* Somebody waits while it happens; the holder is told by its next renewal, and the waiter is in. */
+/* A client waits while it happens; the holder is told by its next renewal, and the waiter is in. */
 static void strangers_take_away(const char *command)
 {
-    struct fault_call call;
     hl_error err = HL_ERROR_INIT;
-    check_int(hl_lock_acquire(lock, NULL), 0);
-    check_int(hl_lock_acquire(lock, NULL), 0);
-    fault_call_begin(&call, others, fault_owner(other), HL_WAIT_FOREVER);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_acquire(lock, NULL));
+    struct actor *call = actor_start_acquire(others, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
     check(redis_wait_subscribers(server, "redisson_lock__channel:{n}", 1, 5000));
     redis_do(server, command);
-    check_int(fault_call_end(&call), 0);
-    check(fault_wait_event(&events, HL_EVENT_LOST, 5000));
+    expect_ok(actor_end(call));
+    check(events_wait(&events, HL_EVENT_LOST, 1, 5000));
     check_str(events.reason[HL_EVENT_LOST], "gone");
     check(!hl_lock_is_held(lock, NULL));
-    check_int(hl_lock_acquire_for(lock, 0, &err), HL_ELOST);
-    check_int(hl_lock_release(lock, &err), HL_ELOST);
-    check_int(hl_lock_release(lock, &err), HL_ELOST);
-    check_int(hl_lock_release(lock, &err), HL_ENOTOWNER);
-    check(hl_lock_is_held(others, call.options.owner)); /* our late release freed nobody else's */
+    expect_outcome(hl_lock_acquire_for(lock, 0, &err), HL_ELOST);
+    expect_outcome(hl_lock_release(lock, &err), HL_ELOST);
+    expect_outcome(hl_lock_release(lock, &err), HL_ELOST);
+    expect_outcome(hl_lock_release(lock, &err), HL_ENOTOWNER);
+    check(actor_holds(call, others, NULL)); /* our late release freed no other hold */
     check_int(redis_int(server, "HLEN n"), 1);
-    check_int(hl_lock_release_as(others, call.options.owner, NULL), 0);
-    check_int(atomic_load(&events.seen[HL_EVENT_LOST]), 1);
-    hl_owner_free(call.options.owner);
+    expect_ok(actor_release(call, others, NULL));
+    check_int(events_told(&events, HL_EVENT_LOST), 1);
 }
 
 StrangerTest(delete_the_key_and_the_holder_is_told)
@@ -72,23 +60,23 @@ StrangerTest(flush_everything_and_the_holder_is_told)
 
 StrangerTest(delete_the_key_and_the_release_says_so_before_any_renewal)
 {
-    check_int(hl_lock_acquire(lock, NULL), 0);
+    expect_ok(hl_lock_acquire(lock, NULL));
     redis_do(server, "DEL n");
     expect_released(hl_lock_release(lock, NULL), HL_ELOST);
-    check_int(hl_lock_release(lock, NULL), HL_ENOTOWNER);
+    expect_outcome(hl_lock_release(lock, NULL), HL_ENOTOWNER);
 }
 
 StrangerTest(shorten_the_lease_and_the_holder_is_told)
 {
-    check_int(hl_lock_acquire(lock, NULL), 0);
+    expect_ok(hl_lock_acquire(lock, NULL));
     redis_do(server, "PEXPIRE n 1");
-    check(fault_wait_event(&events, HL_EVENT_LOST, 5000));
+    check(events_wait(&events, HL_EVENT_LOST, 1, 5000));
     check_str(events.reason[HL_EVENT_LOST], "gone");
 }
 
 StrangerTest(persist_the_key_and_a_renewal_gives_it_its_expiry_back)
 {
-    check_int(hl_lock_acquire(lock, NULL), 0);
+    expect_ok(hl_lock_acquire(lock, NULL));
     redis_do(server, "PERSIST n");
     struct deadline deadline = deadline_in(5000);
     while (redis_int(server, "PTTL n") < 0) {
@@ -96,59 +84,75 @@ StrangerTest(persist_the_key_and_a_renewal_gives_it_its_expiry_back)
         deadline_nap();
     }
     check(hl_lock_is_held(lock, NULL));
-    check_int(hl_lock_release(lock, NULL), 0);
+    expect_ok(hl_lock_release(lock, NULL));
 }
 
 /* A key without an expiry is no reason to sleep for ever. */
 StrangerTest(persist_a_foreign_key_and_waiters_poll)
 {
-    struct fault_call call;
     hl_lock_info info = HL_LOCK_INFO_INIT;
-    redis_do(server, "HSET n stranger 1");
-    check_int(hl_lock_inspect(others, &info, NULL), 0);
+    redis_do(server, "HSET n stranger:1 1");
+    expect_ok(hl_lock_inspect(others, &info, NULL));
     check_int((int)info.lease_left_ms, -1);
-    fault_call_begin(&call, others, fault_owner(other), HL_WAIT_FOREVER);
+    struct actor *call = actor_start_acquire(others, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
     check(redis_wait_subscribers(server, "redisson_lock__channel:{n}", 1, 5000));
     redis_do(server, "DEL n");
-    check_int(fault_call_end(&call), 0);
-    check_int(hl_lock_release_as(others, call.options.owner, NULL), 0);
-    hl_owner_free(call.options.owner);
+    expect_ok(actor_end(call));
+    expect_ok(actor_release(call, others, NULL));
 }
 
 StrangerTest(put_something_else_in_its_place_and_every_call_says_so)
 {
     hl_error err = HL_ERROR_INIT;
     hl_lock_info info = HL_LOCK_INFO_INIT;
-    hl_lock *innocent = fault_lock(client, "innocent");
-    check_int(hl_lock_acquire(lock, NULL), 0);
-    check_int(hl_lock_acquire(innocent, NULL), 0);
+    hl_lock *innocent = new_lock(client, "innocent");
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_acquire(innocent, NULL));
     redis_do(server, "SET n something");
-    check_int(hl_lock_acquire_for(others, HL_WAIT_FOREVER, &err), HL_ESERVER);
-    fault_check_has(err.text, "WRONGTYPE");
-    check_int(hl_lock_inspect(others, &info, &err), HL_ESERVER);
-    fault_check_has(err.text, "WRONGTYPE");
-    check(fault_wait_event(&events, HL_EVENT_LOST, 5000));
+    expect_outcome(hl_lock_acquire_for(others, HL_WAIT_FOREVER, &err), HL_ESERVER);
+    check_has(err.text, "WRONGTYPE");
+    expect_outcome(hl_lock_inspect(others, &info, &err), HL_ESERVER);
+    check_has(err.text, "WRONGTYPE");
+    check(events_wait(&events, HL_EVENT_LOST, 1, 5000));
     check_str(events.reason[HL_EVENT_LOST], "gone");
-    check_int(hl_lock_release(lock, &err), HL_ELOST);
+    expect_outcome(hl_lock_release(lock, &err), HL_ELOST);
     check_str(redis_str(server, "GET n"), "something");
     struct deadline deadline = deadline_in(2000); /* the other hold is renewed as before */
     while (!deadline_is_over(deadline)) {
         check(hl_lock_is_held(innocent, NULL));
         deadline_nap();
     }
-    check_int(hl_lock_release(innocent, &err), 0);
-    hl_lock_free(innocent);
+    expect_ok(hl_lock_release(innocent, &err));
+    free_lock(innocent);
+}
+
+/* An oversized answer would drop the connection, and the other hold with it. */
+StrangerTest(keep_big_data_under_a_locks_name_and_no_other_hold_suffers)
+{
+    hl_error err = HL_ERROR_INIT;
+    hl_lock *innocent = new_lock(client, "innocent");
+    expect_ok(hl_lock_acquire(innocent, NULL));
+    redis_do(server, "EVAL %s 1 n", "redis.call('HSET', KEYS[1], 'profile', string.rep('x', 1e5))");
+    expect_outcome(hl_lock_acquire_for(lock, HL_WAIT_FOREVER, &err), HL_ESERVER);
+    check_has(err.text, "acquire 'n': WRONGTYPE the key holds no lock");
+    check_has(err.text, "'profile'");
+    expect_outcome(hl_lock_force_release(lock, &err), HL_ESERVER);
+    check_has(err.text, "'profile'");
+    check_int(events_told(&events, HL_EVENT_DISCONNECTED), 0);
+    expect_ok(hl_lock_release(innocent, &err));
+    check_int(redis_int(server, "EXISTS n"), 1);
+    free_lock(innocent);
 }
 
 StrangerTest(put_something_else_in_its_place_and_the_release_says_so)
 {
     hl_error err = HL_ERROR_INIT;
-    check_int(hl_lock_acquire(lock, NULL), 0);
+    expect_ok(hl_lock_acquire(lock, NULL));
     redis_do(server, "SET n something");
     int code = hl_lock_release(lock, &err);
     expect_released(code, HL_ESERVER);
     if (code != HL_OK)
-        fault_check_has(err.text, "WRONGTYPE");
+        check_has(err.text, "WRONGTYPE");
     check(!hl_lock_is_held(lock, NULL));
     check_str(redis_str(server, "GET n"), "something");
 }
@@ -157,40 +161,39 @@ StrangerTest(write_odd_values_into_a_hold_and_it_is_lost)
 {
     char field[128];
     hl_lock_info info = HL_LOCK_INFO_INIT;
-    check_int(hl_lock_acquire(lock, NULL), 0);
-    check_int(hl_lock_inspect(lock, &info, NULL), 0);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_inspect(lock, &info, NULL));
     snprintf(field, sizeof field, "%s", info.owner);
     redis_do(server, "HSET n %s %s", field, "odd");
-    check(fault_wait_event(&events, HL_EVENT_LOST, 5000));
-    check_int(hl_lock_release(lock, NULL), HL_ELOST);
+    check(events_wait(&events, HL_EVENT_LOST, 1, 5000));
+    expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
     check(redis_wait_int(server, 0, 5000, "EXISTS n"));
 }
 
-StrangerTest(hold_it_with_odd_values_and_are_waited_for)
+StrangerTest(hold_it_with_an_odd_count_and_are_waited_for)
 {
-    struct fault_call call;
     hl_lock_info info = HL_LOCK_INFO_INIT;
-    redis_do(server, "HSET n %b %s b 99999999999999999999", "a\0b", (size_t)3, "odd");
+    redis_do(server, "HSET n %b 99999999999999999999 odd odd", "a\0b:1", (size_t)5);
     redis_do(server, "PEXPIRE n %d", (int)slow_ms(300));
-    fault_call_begin(&call, others, fault_owner(other), slow_ms(10000));
-    check_int(hl_lock_try_acquire(lock, NULL), HL_EBUSY);
-    check_int(hl_lock_inspect(lock, &info, NULL), HL_ESERVER); /* no count that can be told */
-    check_int(fault_call_end(&call), 0);
-    check_int(hl_lock_release_as(others, call.options.owner, NULL), 0);
-    hl_owner_free(call.options.owner);
+    struct actor *call = actor_start_acquire(others, ACQUIRE(.wait_ms = slow_ms(10000)));
+    expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EBUSY);
+    expect_ok(hl_lock_inspect(lock, &info, NULL));
+    check(info.hold_count == UINT32_MAX);
+    expect_ok(actor_end(call));
+    expect_ok(actor_release(call, others, NULL));
 }
 
 StrangerTest(evict_the_key_and_the_holder_is_told)
 {
-    check_int(hl_lock_acquire(lock, NULL), 0);
+    expect_ok(hl_lock_acquire(lock, NULL));
     redis_do(server, "CONFIG SET maxmemory-policy volatile-random");
     redis_do(server, "CONFIG SET maxmemory 1");
-    check(fault_wait_event(&events, HL_EVENT_LOST, 5000));
+    check(events_wait(&events, HL_EVENT_LOST, 1, 5000));
     check_str(events.reason[HL_EVENT_LOST], "gone");
     redis_do(server, "CONFIG SET maxmemory 0");
-    check_int(hl_lock_release(lock, NULL), HL_ELOST);
-    check_int(hl_lock_acquire_for(others, slow_ms(5000), NULL), 0);
-    check_int(hl_lock_release(others, NULL), 0);
+    expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
+    expect_ok(hl_lock_acquire_for(others, slow_ms(5000), NULL));
+    expect_ok(hl_lock_release(others, NULL));
 }
 
 struct flood {
@@ -213,36 +216,34 @@ static void *flood_run(void *arg)
     return NULL;
 }
 
-/* Messages are hints, whoever sends them: at most about a hundred questions a second. */
+/* Messages of any sender are hints: they cause at most about a hundred requests a second. */
 static void flood_with_messages(int64_t pause_us)
 {
     enum { FLOOD_MS = 1000 };
     struct flood flood = {.pause_us = pause_us};
-    struct fault_call call;
-    check_int(hl_lock_acquire(lock, NULL), 0);
-    fault_call_begin(&call, others, fault_owner(other), HL_WAIT_FOREVER);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    struct actor *call = actor_start_acquire(others, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
     check(redis_wait_subscribers(server, "redisson_lock__channel:{n}", 1, 5000));
-    uint64_t before = fault_stats(other).commands;
+    uint64_t before = stats_of(other).commands;
     int64_t started_ns = now_ns();
     check_int(pthread_create(&flood.thread, NULL, flood_run, &flood), 0);
     while (now_ns() - started_ns < FLOOD_MS * INT64_C(1000000)) {
-        check(!atomic_load(&call.is_over));
+        check(!actor_is_done(call));
         deadline_nap();
     }
-    uint64_t asked = fault_stats(other).commands - before;
+    uint64_t asked = stats_of(other).commands - before;
     int64_t took_ms = (now_ns() - started_ns) / 1000000;
     check_msg(asked <= (uint64_t)took_ms * 130 / 1000 + 10, "%d questions in %d ms", (int)asked,
               (int)took_ms);
-    check(!atomic_load(&call.is_over));
+    check(!actor_is_done(call));
     int64_t released_ns = now_ns();
-    check_int(hl_lock_release(lock, NULL), 0);
-    check_int(fault_call_end(&call), 0);
-    check(call.returned_ns - released_ns < slow_ms(500) * 1000000);
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_ok(actor_end(call));
+    check(actor_ended_ns(call) - released_ns < slow_ms(500) * 1000000);
     atomic_store(&flood.stops, true);
     pthread_join(flood.thread, NULL);
     check(flood.messages * (uint64_t)slow_ms(1) >= 300); /* more than what was asked */
-    check_int(hl_lock_release_as(others, call.options.owner, NULL), 0);
-    hl_owner_free(call.options.owner);
+    expect_ok(actor_release(call, others, NULL));
 }
 
 StrangerTest(flood_the_channel_a_thousand_times_a_second)
@@ -259,36 +260,26 @@ StrangerTest(flood_the_channel_as_fast_as_they_can)
 StrangerTest(lose_every_message_and_no_wait_is_longer_than_a_poll)
 {
     enum { TIMES = 20, POLL_MS = 60 };
-    struct redis_server *tcp = redis_server_start(&(struct redis_options){.tcp = true});
-    struct proxy *proxy = proxy_start_before(tcp);
+    struct proxy *proxy = new_proxy();
     hl_client_options options = fault_options(NULL);
     options.poll_ms = POLL_MS;
-    hl_client *deaf = fault_open(proxy_url(proxy), &options);
-    hl_client *holder = fault_client(tcp, NULL);
-    hl_lock *held = fault_lock(holder, "n"), *waited = fault_lock(deaf, "n");
-    hl_owner *owner = fault_owner(deaf);
+    hl_client *deaf = open_client_at(proxy_url(proxy), &options);
+    hl_lock *held = new_lock(open_impatient(NULL), "n"), *waited = new_lock(deaf, "n");
     proxy_drop_messages(proxy, "", 1000000); /* grants, too */
     for (int i = 0; i < TIMES; i++) {
-        struct fault_call call;
-        check_int(hl_lock_acquire(held, NULL), 0);
-        fault_call_begin(&call, waited, owner, HL_WAIT_FOREVER);
-        check(redis_wait_subscribers(tcp, "redisson_lock__channel:{n}", 1, 5000));
-        check(wait_until(fault_has_waiter, deaf, 5000));
+        expect_ok(hl_lock_acquire(held, NULL));
+        struct actor *call = actor_start_acquire(waited, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
+        check(redis_wait_subscribers(server, "redisson_lock__channel:{n}", 1, 5000));
+        expect_waiters(deaf, 1);
         int64_t released_ns = now_ns();
-        check_int(hl_lock_release(held, NULL), 0);
-        check_int(fault_call_end(&call), 0);
-        int64_t waited_ms = (call.returned_ns - released_ns) / 1000000;
+        expect_ok(hl_lock_release(held, NULL));
+        expect_ok(actor_end(call));
+        int64_t waited_ms = (actor_ended_ns(call) - released_ns) / 1000000;
         check_msg(waited_ms <= slow_ms(POLL_MS * 13 / 10 + 250), "waited %d ms", (int)waited_ms);
-        check_int(hl_lock_release_as(waited, owner, NULL), 0);
-        expect_gone(tcp, "n");
+        expect_ok(actor_release(call, waited, NULL));
+        actor_stop(call);
+        expect_gone(server, "n");
     }
-    check_int((int)fault_stats(deaf).grants, 0);
+    check_int((int)stats_of(deaf).grants, 0);
     check(proxy_dropped(proxy) >= 2 * TIMES - 6); /* a few were not waited for any more */
-    hl_owner_free(owner);
-    hl_lock_free(held);
-    hl_lock_free(waited);
-    hl_client_close(deaf);
-    hl_client_close(holder);
-    proxy_stop(proxy);
-    redis_server_stop(tcp);
 }

@@ -6,22 +6,21 @@
 
 #include "server_fault.h"
 
-static struct redis_server *server;
-static struct fault_events events;
+static struct events events;
 static hl_client *client, *other;
 static hl_lock *lock, *others;
 
 static void time_start_with(const struct redis_options *redis, int64_t watchdog_ms)
 {
     hl_client_options options = fault_options(&events);
-    server = redis_server_start(redis);
+    server_up_with(redis);
     options.watchdog_timeout_ms = slow_ms(watchdog_ms);
     options.outage_timeout_ms = slow_ms(20000);
-    client = fault_open(redis_server_url(server), &options);
+    client = open_client(&options);
     options.on_event = NULL;
-    other = fault_open(redis_server_url(server), &options);
-    lock = fault_lock(client, "n");
-    others = fault_lock(other, "n");
+    other = open_client(&options);
+    lock = new_lock(client, "n");
+    others = new_lock(other, "n");
 }
 
 static void time_start(void)
@@ -29,40 +28,29 @@ static void time_start(void)
     time_start_with(NULL, 900);
 }
 
-static void time_stop(void)
-{
-    hl_lock_free(lock);
-    hl_lock_free(others);
-    hl_client_close(client);
-    hl_client_close(other);
-    redis_server_stop(server);
-}
+#define TimeTest(name) Test(server_time, name, .init = time_start, .fini = server_down)
 
-#define TimeTest(name) Test(server_time, name, .init = time_start, .fini = time_stop)
+enum { SILENT_MS = 4000 }; /* the lease, and a long time besides */
 
-/* The loss is told before the lease is over on the server: while that is silent, nobody can have
- * the lock, so the first moment of disbelief is compared with the lease's end. */
-static void time_check_lost_in_time(int64_t acquired_ns)
+/* The loss is told while the server is silent, before another client can have the lock. */
+static void time_check_lost_in_time(struct actor *rival)
 {
-    check(fault_wait_event(&events, HL_EVENT_LOST, 5000));
+    check(events_wait(&events, HL_EVENT_LOST, 1, 5000));
     check_str(events.reason[HL_EVENT_LOST], "expired");
+    check(!actor_is_done(rival));
     check(!hl_lock_is_held(lock, NULL));
-    check(now_ns() - acquired_ns < slow_ms(900 + 600) * 1000000);
-    check_int(hl_lock_release(lock, NULL), HL_ELOST);
+    expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
 }
 
 static void time_pause_longer_than_the_lease(const char *mode)
 {
-    struct fault_call call;
-    check_int(hl_lock_acquire(lock, NULL), 0);
-    int64_t acquired_ns = now_ns();
-    redis_do(server, "CLIENT PAUSE %d %s", (int)slow_ms(1600), mode);
-    fault_call_begin(&call, others, fault_owner(other), HL_WAIT_FOREVER);
-    time_check_lost_in_time(acquired_ns);
-    check_int(fault_call_end(&call), 0);
-    check_int(hl_lock_release_as(others, call.options.owner, NULL), 0);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    redis_do(server, "CLIENT PAUSE %d %s", (int)slow_ms(SILENT_MS), mode);
+    struct actor *call = actor_start_acquire(others, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
+    time_check_lost_in_time(call);
+    expect_ok(actor_end(call));
+    expect_ok(actor_release(call, others, NULL));
     check(redis_wait_int(server, 0, 5000, "EXISTS n"));
-    hl_owner_free(call.options.owner);
 }
 
 TimeTest(is_paused_for_writes_longer_than_the_lease)
@@ -77,58 +65,52 @@ TimeTest(is_paused_for_all_longer_than_the_lease)
 
 TimeTest(is_paused_shorter_than_the_lease_and_nothing_is_lost)
 {
-    check_int(hl_lock_acquire(lock, NULL), 0);
+    expect_ok(hl_lock_acquire(lock, NULL));
     redis_do(server, "CLIENT PAUSE %d WRITE", (int)slow_ms(350));
-    uint64_t renewals = fault_stats(client).renewals;
+    uint64_t renewals = stats_of(client).renewals;
     struct deadline deadline = deadline_in(1500);
     while (!deadline_is_over(deadline)) {
         check(hl_lock_is_held(lock, NULL));
         deadline_nap();
     }
-    check(fault_stats(client).renewals > renewals);
-    check_int(hl_lock_release(lock, NULL), 0);
+    check(stats_of(client).renewals > renewals);
+    expect_ok(hl_lock_release(lock, NULL));
 }
 
 TimeTest(sleeps_longer_than_the_lease)
 {
-    struct fault_call call;
     char line[64];
-    check_int(hl_lock_acquire(lock, NULL), 0);
-    int64_t acquired_ns = now_ns();
-    snprintf(line, sizeof line, "DEBUG SLEEP %.1f", (double)slow_ms(1600) / 1000);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    snprintf(line, sizeof line, "DEBUG SLEEP %.1f", (double)slow_ms(SILENT_MS) / 1000);
     close(redis_post(server, line));
-    fault_call_begin(&call, others, fault_owner(other), HL_WAIT_FOREVER);
-    time_check_lost_in_time(acquired_ns);
-    check_int(fault_call_end(&call), 0);
-    check_int(hl_lock_release_as(others, call.options.owner, NULL), 0);
-    hl_owner_free(call.options.owner);
+    struct actor *call = actor_start_acquire(others, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
+    time_check_lost_in_time(call);
+    expect_ok(actor_end(call));
+    expect_ok(actor_release(call, others, NULL));
 }
 
 TimeTest(sleeps_longer_than_the_request_timeout_only_and_a_release_is_repeated)
 {
     char line[64];
-    check_int(hl_lock_acquire(lock, NULL), 0);
+    expect_ok(hl_lock_acquire(lock, NULL));
     snprintf(line, sizeof line, "DEBUG SLEEP %.2f", (double)slow_ms(700) / 1000);
     close(redis_post(server, line));
-    expect_released(hl_lock_release(lock, NULL), HL_EUNKNOWN);
+    expect_released(hl_lock_release(lock, NULL), HL_EINDOUBT);
     check(redis_wait_int(server, 0, 5000, "EXISTS n"));
-    check_int(hl_lock_acquire_for(others, slow_ms(5000), NULL), 0);
-    check_int(hl_lock_release(others, NULL), 0);
+    expect_ok(hl_lock_acquire_for(others, slow_ms(5000), NULL));
+    expect_ok(hl_lock_release(others, NULL));
 }
 
 TimeTest(is_frozen_past_the_lease_and_thawed)
 {
-    struct fault_call call;
-    check_int(hl_lock_acquire(lock, NULL), 0);
-    int64_t acquired_ns = now_ns();
+    expect_ok(hl_lock_acquire(lock, NULL));
     redis_server_freeze(server);
-    fault_call_begin(&call, others, fault_owner(other), HL_WAIT_FOREVER);
-    time_check_lost_in_time(acquired_ns);
+    struct actor *call = actor_start_acquire(others, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
+    time_check_lost_in_time(call);
     redis_server_thaw(server);
-    check_int(fault_call_end(&call), 0);
-    check(hl_lock_is_held(others, call.options.owner));
-    check_int(hl_lock_release_as(others, call.options.owner, NULL), 0);
-    hl_owner_free(call.options.owner);
+    expect_ok(actor_end(call));
+    check(actor_holds(call, others, NULL));
+    expect_ok(actor_release(call, others, NULL));
 }
 
 static void time_start_with_shim(void)
@@ -137,14 +119,14 @@ static void time_start_with_shim(void)
         time_start_with(&(struct redis_options){.clock_shim = true}, 1500);
 }
 
-static void time_stop_with_shim(void)
+static void server_down_with_shim(void)
 {
     if (server)
-        time_stop();
+        server_down();
 }
 
 #define ClockTest(name)                                                                            \
-    Test(server_clock, name, .init = time_start_with_shim, .fini = time_stop_with_shim)
+    Test(server_clock, name, .init = time_start_with_shim, .fini = server_down_with_shim)
 
 /* This is the fault that no lease survives: the key is gone at once. The holder learns of it with
  * its next renewal, and until then two believe: documented, and so it is. */
@@ -152,43 +134,37 @@ ClockTest(is_set_forward_and_the_holder_is_told_by_its_next_renewal)
 {
     if (!server)
         skip("this build has no clock shim");
-    struct fault_call call;
-    check_int(hl_lock_acquire(lock, NULL), 0);
-    fault_call_begin(&call, others, fault_owner(other), HL_WAIT_FOREVER);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    struct actor *call = actor_start_acquire(others, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
     check(redis_wait_subscribers(server, "redisson_lock__channel:{n}", 1, 5000));
-    int64_t stepped_ns = now_ns();
     redis_server_step_clock(server, 60000);
-    check_int(fault_call_end(&call), 0);
-    check(fault_wait_event(&events, HL_EVENT_LOST, 5000));
-    check_str(events.reason[HL_EVENT_LOST], "gone");
-    check(now_ns() - stepped_ns < slow_ms(1500 / 3 + 700) * 1000000);
-    check_int(hl_lock_release(lock, NULL), HL_ELOST);
-    check(hl_lock_is_held(others, call.options.owner));
-    check_int(hl_lock_release_as(others, call.options.owner, NULL), 0);
-    hl_owner_free(call.options.owner);
+    expect_ok(actor_end(call));
+    check(events_wait(&events, HL_EVENT_LOST, 1, 5000));
+    check_str(events.reason[HL_EVENT_LOST], "gone"); /* it did not wait until its lease was over */
+    expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
+    check(actor_holds(call, others, NULL));
+    expect_ok(actor_release(call, others, NULL));
 }
 
 ClockTest(is_set_back_and_neither_holder_nor_waiter_is_harmed)
 {
     if (!server)
         skip("this build has no clock shim");
-    struct fault_call call;
-    check_int(hl_lock_acquire(lock, NULL), 0);
-    fault_call_begin(&call, others, fault_owner(other), HL_WAIT_FOREVER);
+    expect_ok(hl_lock_acquire(lock, NULL));
+    struct actor *call = actor_start_acquire(others, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
     check(redis_wait_subscribers(server, "redisson_lock__channel:{n}", 1, 5000));
     redis_server_step_clock(server, -60000);
     check(redis_int(server, "PTTL n") > 30000);
     struct deadline deadline = deadline_in(2000);
     while (!deadline_is_over(deadline)) {
         check(hl_lock_is_held(lock, NULL));
-        check(!atomic_load(&call.is_over));
+        check(!actor_is_done(call));
         deadline_nap();
     }
-    check_int(hl_lock_release(lock, NULL), 0);
-    check_int(fault_call_end(&call), 0);
-    check_int(atomic_load(&events.seen[HL_EVENT_LOST]), 0);
-    check_int(hl_lock_release_as(others, call.options.owner, NULL), 0);
-    hl_owner_free(call.options.owner);
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_ok(actor_end(call));
+    check_int(events_told(&events, HL_EVENT_LOST), 0);
+    expect_ok(actor_release(call, others, NULL));
 }
 
 /* A holder that died before the clock was set back stands for as much longer; a waiter that sleeps
@@ -197,58 +173,47 @@ ClockTest(is_set_back_and_forward_and_a_waiter_does_not_sleep_on_what_it_heard)
 {
     if (!server)
         skip("this build has no clock shim");
-    struct fault_call call;
-    redis_do(server, "HSET n dead 1");
+    redis_do(server, "HSET n dead:1 1");
     redis_server_step_clock(server, -60000);
     redis_do(server, "PEXPIRE n 50000");
-    fault_call_begin(&call, others, fault_owner(other), HL_WAIT_FOREVER);
+    struct actor *call = actor_start_acquire(others, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
     check(redis_wait_subscribers(server, "redisson_lock__channel:{n}", 1, 5000));
     redis_server_step_clock(server, 60000);
-    check_int(fault_call_end(&call), 0); /* not after the 50 s that it heard of */
-    check_int(hl_lock_release_as(others, call.options.owner, NULL), 0);
-    hl_owner_free(call.options.owner);
+    expect_ok(actor_end(call)); /* not after the 50 s that it heard of */
+    expect_ok(actor_release(call, others, NULL));
 }
 
 /* The tests' own link takes one place; the server keeps 32 descriptors for itself. */
-Test(server_clients, are_too_many_for_open_and_it_says_so)
+Law(server_clients, are_too_many_for_open_and_it_says_so)
 {
-    struct redis_server *full = redis_server_start(NULL);
     hl_client_options options = fault_options(NULL);
     hl_client *client_one = NULL;
     hl_error err = HL_ERROR_INIT;
-    redis_do(full, "CONFIG SET maxclients 1");
-    int rc = hl_client_open(redis_server_url(full), &options, &client_one, &err);
+    redis_do(server, "CONFIG SET maxclients 1");
+    int rc = hl_client_open(redis_server_url(server), &options, &client_one, &err);
     check(rc == HL_ESERVER || rc == HL_ECONN);
-    fault_check_has(err.text, "max number of clients");
-    redis_server_stop(full);
+    check_has(err.text, "max number of clients");
 }
 
-Test(server_clients, are_too_many_for_a_reconnect_and_it_is_waited_for)
+Law(server_clients, are_too_many_for_a_reconnect_and_it_is_waited_for)
 {
-    struct redis_server *full = redis_server_start(NULL);
-    struct fault_events seen = {0};
-    hl_client *one = fault_client(full, &seen);
-    hl_lock *held = fault_lock(one, "held"), *free_lock = fault_lock(one, "n");
-    struct fault_call call;
+    static struct events seen;
+    hl_client *one = open_impatient(&seen);
+    hl_lock *held = new_lock(one, "held"), *wanted = new_lock(one, "n");
     hl_error err = HL_ERROR_INIT;
-    check_int(hl_lock_acquire(held, NULL), 0);
-    redis_do(full, "CONFIG SET maxclients 1");
-    redis_kill_clients(full, REDIS_NORMAL);
-    check(fault_wait_event(&seen, HL_EVENT_DISCONNECTED, 5000));
-    int rc = hl_lock_acquire_for(free_lock, HL_WAIT_FOREVER, &err);
+    expect_ok(hl_lock_acquire(held, NULL));
+    redis_do(server, "CONFIG SET maxclients 1");
+    redis_kill_clients(server, REDIS_NORMAL);
+    check(events_wait(&seen, HL_EVENT_DISCONNECTED, 1, 5000));
+    int rc = hl_lock_acquire_for(wanted, HL_WAIT_FOREVER, &err);
     check(rc == HL_ESERVER || rc == HL_ECONN);
-    fault_check_has(err.text, "max number of clients");
-    fault_call_begin(&call, free_lock, fault_owner(one), HL_WAIT_FOREVER);
-    check(wait_until(fault_has_waiter, one, 5000));
-    redis_do(full, "CONFIG SET maxclients 100");
-    check_int(fault_call_end(&call), 0);
+    check_has(err.text, "max number of clients");
+    struct actor *call = actor_start_acquire(wanted, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
+    expect_waiters(one, 1);
+    redis_do(server, "CONFIG SET maxclients 100");
+    expect_ok(actor_end(call));
     check(hl_lock_is_held(held, NULL));
-    check_int(atomic_load(&seen.seen[HL_EVENT_LOST]), 0);
-    check_int(hl_lock_release(held, NULL), 0);
-    check_int(hl_lock_release_as(free_lock, call.options.owner, NULL), 0);
-    hl_owner_free(call.options.owner);
-    hl_lock_free(held);
-    hl_lock_free(free_lock);
-    hl_client_close(one);
-    redis_server_stop(full);
+    check_int(events_told(&seen, HL_EVENT_LOST), 0);
+    expect_ok(hl_lock_release(held, NULL));
+    expect_ok(actor_release(call, wanted, NULL));
 }

@@ -5,7 +5,7 @@
 
 #include "support/actor.h"
 #include "support/fake_server.h"
-#include "support/lock_support.h"
+#include "support/kit.h"
 #include "support/proxy.h"
 
 enum { PUBSUB_LINK = 1 }; /* the second connection of a client */
@@ -15,11 +15,10 @@ static bool asking_has_subscribed(void *arg)
     return proxy_kept(arg, PUBSUB_LINK, PROXY_UP) > 0;
 }
 
-/* The lock is let go of between the busy answer and the subscription, by somebody who grants it to
- * nobody, as Redisson does: nobody is told of it, and only the try after the confirmation can find
- * it. */
-Test(asking, comes_again_after_the_subscription_for_a_release_may_have_slipped_through,
-     .init = server_up_tcp, .fini = server_down)
+/* Another client releases the lock between the busy answer and the subscription, without a grant,
+ * as Redisson does. The waiter receives no message: only its try after the confirmation finds the
+ * lock free. */
+TcpLaw(asking, is_repeated_after_the_subscription_because_a_release_may_have_come_before)
 {
     struct proxy *proxy = proxy_start_before(server);
     hl_client *waiter = open_client_at(proxy_url(proxy), CLIENT(.poll_ms = 60000));
@@ -42,19 +41,19 @@ Test(asking, comes_again_after_the_subscription_for_a_release_may_have_slipped_t
     proxy_stop(proxy);
 }
 
-/* It bounced, so it did not run; and by then nobody wants it any more: what was sent behind it
- * takes back what it might have got. */
-Test(asking, comes_not_again_after_a_bounce_when_nobody_waits_any_more)
+/* The acquire bounced, so it did not run, and its wait is over by then: the release behind it would
+ * take back the lock. */
+Test(asking, is_not_repeated_after_a_bounce_when_the_wait_is_over)
 {
     static const struct fake_step late_bounce[] = {
-        {.expect = "EVALSHA", .answer = "-NOSCRIPT No matching script.\r\n", .delay_ms = 300},
+        {.expect = "EVALSHA", .answer = "-NOSCRIPT No matching script.\r\n", .delay_ms = 2000},
     };
     struct fake_server *fake = fake_server_start(NULL, NULL);
-    hl_client *client = open_client_at(fake_server_url(fake), NULL);
+    hl_client *client = open_client_at(fake_server_url(fake), CLIENT(.request_timeout_ms = 60000));
     hl_lock *lock = new_lock(client, "left");
 
     fake_server_play(fake, late_bounce, 1);
-    expect_outcome(hl_lock_acquire_for(lock, 50, NULL), HL_ECONN);
+    expect_outcome(hl_lock_acquire_for(lock, 50, NULL), HL_ETIMEDOUT);
     check(fake_server_wait_count(fake, "EVALSHA", 2, 5000));
     check(fake_server_wait_count(fake, "SCRIPT LOAD", 1, 5000));
     expect_outcome(hl_client_ping(client, 5000, NULL), HL_OK); /* behind whatever was sent */
@@ -64,8 +63,7 @@ Test(asking, comes_not_again_after_a_bounce_when_nobody_waits_any_more)
 }
 
 /* The wait is over when the lock is granted to it. */
-Test(asking, leaves_nothing_behind_when_the_answer_comes_after_the_wait, .init = server_up_tcp,
-     .fini = server_down)
+TcpLaw(asking, leaves_nothing_behind_when_the_answer_comes_after_the_wait)
 {
     struct proxy *proxy = proxy_start_before(server);
     hl_client *client = open_client_at(proxy_url(proxy), NULL);
@@ -75,7 +73,7 @@ Test(asking, leaves_nothing_behind_when_the_answer_comes_after_the_wait, .init =
     expect_ok(hl_lock_release(lock, NULL));
     proxy_hold(proxy, 0, PROXY_DOWN);
     int64_t calls = redis_evalsha_calls(server);
-    expect_outcome(hl_lock_acquire_for(lock, 50, NULL), HL_ECONN);
+    expect_outcome(hl_lock_acquire_for(lock, 50, NULL), HL_ETIMEDOUT);
     while (redis_evalsha_calls(server) < calls + 2) /* the release does not wait for the answer */
         deadline_nap();
     check_int(redis_int(server, "EXISTS late"), 0);

@@ -4,12 +4,10 @@
 /* Async calls, and the loop of the user's own. */
 
 #include "support/actor.h"
-#include "support/lock_support.h"
+#include "support/kit.h"
 #include "support/recorder.h"
 
 #include <poll.h>
-
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
 
 static hl_client *client;
 static hl_lock *lock;
@@ -61,6 +59,12 @@ Law(async, calls_nest_like_others)
     expect_free(lock);
 }
 
+static void note_busy(int code, const hl_error *err, void *arg)
+{
+    *(hl_lock_info *)arg = err->busy;
+    record_done(code, err, &told);
+}
+
 Law(async, calls_end_with_the_codes_of_their_twins)
 {
     begin(NULL);
@@ -70,8 +74,7 @@ Law(async, calls_end_with_the_codes_of_their_twins)
     expect_ok(hl_lock_acquire_async(lock, ACQUIRE(.owner = owner), record_done, &told));
     check(recorder_wait(&told, 2));
     hl_owner *other = new_owner(client);
-    expect_ok(hl_lock_acquire_async(lock, ACQUIRE(.owner = other, .ret_busy = &busy), record_done,
-                                    &told));
+    expect_ok(hl_lock_acquire_async(lock, ACQUIRE(.owner = other), note_busy, &busy));
     check(recorder_wait(&told, 3));
     expect_ok(
         hl_lock_acquire_async(lock, ACQUIRE(.owner = other, .wait_ms = 50), record_done, &told));
@@ -99,7 +102,7 @@ Law(async, inspect_and_force_release_are_told_too)
     check(recorder_wait(&told, 4));
     redis_do(server, "SET stock x");
     expect_ok(hl_lock_inspect_async(lock, record_info, &told));
-    expect_story(&told, "info 0, info locked mine 1, done HL_OK, done HL_ENOTOWNER, "
+    expect_story(&told, "info 0, info locked mine 1, done HL_OK, done HL_ENOENT, "
                         "info HL_ESERVER");
 }
 
@@ -142,16 +145,30 @@ Law(async, waits_of_one_process_are_served_in_order)
     }
 }
 
+static bool is_readable(int fd, int ms)
+{
+    struct pollfd look = {.fd = fd, .events = POLLIN};
+    return poll(&look, 1, (int)slow_ms(ms)) == 1;
+}
+
+static void dispatch_until(int count)
+{
+    while (recorder_count(&told) < count) {
+        check(is_readable(hl_client_fd(client), 10000));
+        check(hl_client_dispatch(client) >= 0);
+    }
+}
+
 static void block_inside(int code, const hl_error *err, void *arg)
 {
     hl_error inner = HL_ERROR_INIT;
     hl_lock_info info = HL_LOCK_INFO_INIT;
     hl_lock *second = NULL;
     expect_ok(hl_lock_new(client, "inside", &second, NULL));
-    expect_ok(hl_lock_acquire(second, &inner));
-    check(hl_lock_is_held(second, NULL));
+    expect_ok(hl_lock_acquire_with(second, ACQUIRE(.owner = owner), &inner));
+    check(hl_lock_is_held(second, owner));
     expect_ok(hl_lock_inspect(second, &info, NULL));
-    expect_ok(hl_lock_release(second, NULL));
+    expect_ok(hl_lock_release_as(second, owner, NULL));
     expect_ok(hl_client_ping(client, -1, NULL));
     expect_outcome(hl_client_close(client), HL_EDEADLK);
     hl_lock_free(second);
@@ -163,6 +180,41 @@ Law(callbacks, may_make_every_call_but_close)
     begin(NULL);
     expect_ok(hl_lock_acquire_async(lock, ACQUIRE(.owner = owner), block_inside, &told));
     expect_story(&told, "done HL_OK");
+}
+
+/* Nested, though it is held by the very thread that dispatches. */
+static void acquire_unnamed(int code, const hl_error *err, void *arg)
+{
+    hl_error inner = HL_ERROR_INIT;
+    hl_lock *both = NULL;
+    expect_outcome(hl_lock_acquire(lock, &inner), HL_EINVAL);
+    check(strstr(inner.text, "options.owner"));
+    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.wait_ms = 10), NULL), HL_EINVAL);
+    expect_ok(hl_multi_lock_new(&lock, 1, NULL, &both, NULL));
+    expect_outcome(hl_lock_try_acquire(both, NULL), HL_EINVAL);
+    hl_lock_free(both);
+    record_done(code, err, arg);
+}
+
+/* Without a named owner all callbacks would be one owner, and would nest in each other's holds. */
+Law(callbacks, acquire_for_an_owner_that_is_named)
+{
+    begin(NULL);
+    expect_ok(hl_lock_acquire_async(new_lock(client, "first"), ACQUIRE(.owner = owner),
+                                    acquire_unnamed, &told));
+    expect_story(&told, "done HL_OK");
+    expect_free(lock);
+}
+
+Law(dispatch, is_no_owner_of_what_callbacks_acquire)
+{
+    begin(CLIENT(.flags = HL_CLIENT_DISPATCH));
+    expect_ok(hl_lock_acquire(lock, NULL));
+    expect_ok(hl_lock_acquire_async(new_lock(client, "first"), ACQUIRE(.owner = owner),
+                                    acquire_unnamed, &told));
+    dispatch_until(1);
+    check_int(hl_lock_hold_count(lock, NULL), 1);
+    expect_ok(hl_lock_release(lock, NULL));
 }
 
 static void start_next(int code, const hl_error *err, void *arg)
@@ -181,20 +233,6 @@ Law(callbacks, may_begin_the_next_call)
     check(recorder_wait(&told, 20));
     close_client(client);
     check_int(recorder_count(&told), 20);
-}
-
-static bool is_readable(int fd, int ms)
-{
-    struct pollfd look = {.fd = fd, .events = POLLIN};
-    return poll(&look, 1, (int)slow_ms(ms)) == 1;
-}
-
-static void dispatch_until(int count)
-{
-    while (recorder_count(&told) < count) {
-        check(is_readable(hl_client_fd(client), 10000));
-        check(hl_client_dispatch(client) >= 0);
-    }
 }
 
 Law(dispatch, runs_callbacks_in_the_thread_that_calls_it_and_nowhere_else)
@@ -256,10 +294,36 @@ Law(dispatch, inside_a_callback_is_a_deadlock)
     expect_story(&told, "done HL_OK");
 }
 
+/* Inside a callback of one client another's are dispatched, and there the first one is closed. */
+static void close_outer(int code, const hl_error *err, void *arg)
+{
+    expect_outcome(hl_client_dispatch(client), HL_EDEADLK);
+    expect_outcome(hl_client_close(client), HL_EDEADLK);
+    record_done(code, err, arg);
+}
+
+static void dispatch_other(int code, const hl_error *err, void *arg)
+{
+    hl_client *other = open_client(CLIENT(.flags = HL_CLIENT_DISPATCH));
+    expect_ok(hl_lock_acquire_async(new_lock(other, "other"), ACQUIRE(.owner = new_owner(other)),
+                                    close_outer, arg));
+    check(is_readable(hl_client_fd(other), 10000));
+    check_int(hl_client_dispatch(other), 1);
+    record_done(code, err, arg);
+}
+
+Law(dispatch, inside_a_callback_of_another_client_is_still_inside_the_first)
+{
+    begin(CLIENT(.flags = HL_CLIENT_DISPATCH));
+    expect_ok(hl_lock_acquire_async(lock, ACQUIRE(.owner = owner), dispatch_other, &told));
+    dispatch_until(2);
+    expect_story(&told, "done HL_OK, done HL_OK");
+}
+
 Law(dispatch, brings_events_and_log_lines_too)
 {
     begin(CLIENT(.flags = HL_CLIENT_DISPATCH, .on_event = record_event, .arg = &told));
-    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 30), NULL));
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = slow_ms(30)), NULL));
     check(is_readable(hl_client_fd(client), 10000));
     check_int(recorder_count(&told), 0);
     dispatch_until(1);
@@ -267,7 +331,7 @@ Law(dispatch, brings_events_and_log_lines_too)
     check(pthread_equal(recorder_entry(&told, 0).thread, pthread_self()));
 }
 
-Law(dispatch, is_done_by_close_for_what_is_left)
+Law(dispatch, is_done_by_close_for_the_remaining_callbacks)
 {
     begin(CLIENT(.flags = HL_CLIENT_DISPATCH));
     hl_lock *held = new_lock(open_client(NULL), "stock");

@@ -4,13 +4,11 @@
 /* Cancels: before, during and after a wait, from threads and from signal handlers. */
 
 #include "support/actor.h"
-#include "support/lock_support.h"
+#include "support/kit.h"
 #include "support/recorder.h"
 
 #include <signal.h>
 #include <sys/time.h>
-
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
 
 static hl_client *client;
 static hl_lock *held, *lock;
@@ -113,7 +111,7 @@ Law(cancel, does_nothing_to_a_hold)
     expect_outcome(hl_cancel_new(NULL), HL_EINVAL);
 }
 
-Law(cancel, leaves_nothing_behind_that_the_wait_may_have_got)
+Law(cancel, gives_back_a_lock_that_the_wait_may_have_got)
 {
     begin();
     hl_lock *contended = new_lock(client, "contended");

@@ -2,17 +2,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /* A client is closed while completions wait to be told: each is told once, and nothing of the
- * client is left behind them. */
+ * client is left behind them, in Redis neither. */
 
 #include <poll.h>
 
-#include "lease/client.h"
-#include "lease/name.h"
-#include "support/lock_support.h"
+#include "lease/calls/client.h"
+#include "lease/state/name.h"
+#include "support/kinds.h"
+#include "support/kit.h"
 #include "support/recorder.h"
-#include "sync/lock.h"
-
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
+#include "sync/lock/lock.h"
 
 static struct recorder told = RECORDER_INIT;
 
@@ -28,11 +27,13 @@ static void expect_pending(hl_client *client)
     check_int(poll(&look, 1, (int)slow_ms(5000)), 1);
 }
 
-/* Closes it, frees what it had, and finds this test's reference to be the last. */
+/* Closes it, frees what it had, and finds this test's reference to be the last. What the server
+ * gave to a call that is told of nothing has been given back. */
 static void expect_closed_whole(hl_client *client, hl_lock *lock)
 {
     hli_client_ref(client);
     close_client(client);
+    check_int(redis_int(server, "EXISTS stock"), 0);
     free_lock(lock);
     check_int(atomic_load(&client->ref.count), 1);
     hli_client_unref(client);
@@ -76,12 +77,27 @@ Law(close_pending, tells_a_fair_acquire_and_leaves_nothing)
     expect_story(&told, "done HL_ECANCELED");
 }
 
-/* What it takes from the other half of the lock is looked for by the loop, which has gone. */
+Law(close_pending, gives_back_all_members_of_a_multi_lock)
+{
+    hl_client *client = open_dispatched();
+    hl_lock *multi = NULL;
+    expect_ok(hl_multi_lock_new((hl_lock *[]){new_lock(client, "a"), new_lock(client, "b")}, 2,
+                                NULL, &multi, NULL));
+    expect_ok(hl_lock_acquire_async(keep_lock(multi),
+                                    ACQUIRE(.owner = new_owner(client), .wait_ms = 60000),
+                                    record_done, &told));
+    expect_pending(client);
+    close_client(client);
+    expect_story(&told, "done HL_ECANCELED");
+    check_int(redis_int(server, "EXISTS a b"), 0);
+}
+
+/* The loop, which has ended, would look for the holds of the lock's other half. */
 Law(close_pending, tells_a_forced_release_and_leaves_nothing)
 {
     hl_client *client = open_dispatched();
     hl_lock *read = NULL, *write = NULL;
-    check_int(hl_rw_lock_new(client, "stock", NULL, &read, &write, NULL), 0);
+    check_int(rw_lock_new(client, "stock", NULL, &read, &write, NULL), 0);
     expect_ok(hl_lock_acquire_with(write, ACQUIRE(.lease_ms = 60000), NULL));
     expect_ok(hl_lock_force_release_async(write, record_done, &told));
     expect_pending(client);

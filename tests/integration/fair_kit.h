@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What the laws of the fair lock share: a server whose lock "stock" is fair, its queue as Redisson
+ * The fixture of the fair lock's laws: a server whose lock "stock" is fair, its queue as Redisson
  * sees it, waiters in processes of their own and in threads. Every law leaves the queue as if it
  * had never been.
  */
@@ -10,7 +10,7 @@
 #define HL_TEST_FAIR_KIT_H
 
 #include "support/actor.h"
-#include "support/lock_support.h"
+#include "support/kit.h"
 #include "support/process.h"
 #include "support/redis_link.h"
 
@@ -37,7 +37,7 @@ static inline void fair_up(void)
     server_up();
 }
 
-/* What nobody asks for any more is gone; but a wait that was given up leaves behind its caller. */
+/* No key is left. A wait that was given up may leave the queue a little later than its call. */
 static inline void fair_check_gone(void)
 {
     static const char *const patterns[] = {"redisson_lock_queue*", "redisson_lock_timeout*",

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The fair lock: who is dead, stands still, or is cut off holds nobody up; who lives keeps its
- * place. */
+/* The fair lock: a waiter that is dead, stopped, or cut off holds up no other; a living waiter
+ * keeps its place. */
 
 #include "fair_kit.h"
 
@@ -70,8 +70,8 @@ FairLaw(fair_dead, waiters_alone_do_not_keep_a_newcomer_out)
     expect_ok(hl_lock_release(lock, NULL));
 }
 
-/* The release has looked who hears it, and whoever comes next does not look again at once. */
-FairLaw(fair_dead, head_keeps_nobody_out_who_comes_right_after_a_look)
+/* The release has counted its listeners, and the next waiter does not count them again at once. */
+FairLaw(fair_dead, head_keeps_out_no_waiter_that_comes_right_after_a_look)
 {
     begin_polling(60000);
     redis_do(server, "RPUSH " FAIR_QUEUE " 00000000-0000-0000-0000-000000000000:1");
@@ -91,7 +91,7 @@ FairLaw(fair_dead, holder_is_followed_by_the_head_when_its_lease_is_over)
     expect_ok(hl_lock_release(held, NULL));
     process_tell(dead.process, FAIR_GO);
     fair_waiter_expect_turn(&dead);
-    redis_do(server, "PEXPIRE stock %d", (int)slow_ms(500)); /* as if it were long ago */
+    redis_do(server, "PEXPIRE stock %d", (int)slow_ms(3000)); /* as if it were long ago */
     struct actor *first = wait_as(1, lock, -1), *second = wait_as(2, lock, -1);
     fair_waiter_kill(&dead);
     expect_ok(actor_end(first));
@@ -101,7 +101,7 @@ FairLaw(fair_dead, holder_is_followed_by_the_head_when_its_lease_is_over)
 }
 
 /* It listens still, as far as the server knows, but does not ask. */
-FairLaw(fair_dead, or_not_who_stands_still_is_passed_over_and_queues_again)
+FairLaw(fair_stopped, waiter_is_passed_over_and_queues_again)
 {
     struct fair_waiter still;
     fair_waiter_start(&still, POLL_MS);
@@ -120,7 +120,7 @@ FairLaw(fair_dead, or_not_who_stands_still_is_passed_over_and_queues_again)
 }
 
 /* The head is another one's, listens, and does not come: the others ask at their polls. */
-FairLaw(fair_dead, or_not_a_head_that_does_not_come_makes_nobody_spin)
+FairLaw(fair_silent, head_that_does_not_come_makes_no_waiter_spin)
 {
     static const char head[] = "0a1b2c3d-0000-4000-8000-1234567890ab:71";
     begin_polling(500);
@@ -145,11 +145,11 @@ FairLaw(fair_dead, or_not_a_head_that_does_not_come_makes_nobody_spin)
         expect_turn(actor[i], lock);
 }
 
-/* Many polls long, and nobody is taken for dead. */
+/* Many polls long, and no waiter is taken for dead. */
 FairLaw(fair_living, waiters_keep_their_places_however_long_they_wait)
 {
     char first[64];
-    begin_polling(50);
+    begin_polling((int)slow_ms(300));
     struct actor *actor[ROW];
     for (int i = 0; i < ROW; i++)
         actor[i] = wait_as(i + 1, lock, -1);
@@ -157,7 +157,7 @@ FairLaw(fair_living, waiters_keep_their_places_however_long_they_wait)
     char all[512];
     snprintf(all, sizeof all, "%s", redis_str(server, "LRANGE " FAIR_QUEUE " 0 -1"));
     int64_t calls = redis_evalsha_calls(server);
-    while (redis_evalsha_calls(server) < calls + 30 * ROW)
+    while (redis_evalsha_calls(server) < calls + 10 * ROW)
         deadline_nap();
     check_str(redis_str(server, "LRANGE " FAIR_QUEUE " 0 -1"), all);
     expect_ok(hl_lock_release(held, NULL));

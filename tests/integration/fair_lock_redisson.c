@@ -7,7 +7,7 @@
 
 static const char java[] = JAVA_UUID "71", duke[] = JAVA_UUID "72";
 
-/* What Redisson's clients leave of our own key when the last of theirs goes ends by itself. */
+/* Redisson's last waiter may leave our own key behind; that key expires by itself. */
 static void check_gone_but_for_signs(void)
 {
     check(redis_int(server, "PTTL " FAIR_SIGNS) != -1);
@@ -62,7 +62,7 @@ JavaLaw(fair_java, holder_keeps_us_out_and_its_release_lets_the_head_in)
     check_int(java_asks(java), JAVA_HAS_IT);
     check_int(redis_int(server, "DBSIZE"), 1);
     hl_lock_info info = HL_LOCK_INFO_INIT;
-    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.ret_busy = &info), NULL), HL_EBUSY);
+    expect_outcome(acquire_past(lock, ACQUIRE(), &info), HL_EBUSY);
     check_str(info.owner, java);
     struct actor *first = wait_as(1, lock, -1), *second = wait_as(2, lock, -1);
     check_int(java_unlocks(java), 1);
@@ -95,7 +95,7 @@ JavaLaw(fair_java, waiter_that_gives_up_leaves_us_our_place)
     redisContext *third = java_waits_as(duke, 3);
     check_int(java_gives_up(java), 1);
     redisFree(first);
-    check(java_asks(duke) > 0); /* drops nobody */
+    check(java_asks(duke) > 0); /* drops no waiter */
     expect_queued(2);
     expect_ok(hl_lock_release(held, NULL));
     expect_ok(actor_end(second));
@@ -108,7 +108,7 @@ JavaLaw(fair_java, waiter_that_gives_up_leaves_us_our_place)
 }
 
 /* Redisson takes a wait of its own from all who stand behind, and then looks for the stale. */
-JavaLaw(fair_java, turn_costs_those_of_ours_behind_it_nothing)
+JavaLaw(fair_java, turn_costs_our_waiters_behind_it_nothing)
 {
     begin();
     redisContext *first = java_waits_as(java, 1);
@@ -132,7 +132,7 @@ JavaLaw(fair_java, turn_costs_those_of_ours_behind_it_nothing)
     redisFree(again);
 }
 
-/* By its own rule, and with nobody of ours to help. */
+/* By Redisson's own rule, without a client of ours. */
 JavaLaw(fair_java, waiter_passes_over_a_dead_head_of_ours_soon)
 {
     struct fair_waiter dead[2];
@@ -182,7 +182,7 @@ JavaLaw(fair_java, newcomers_never_drop_a_living_head_of_ours)
 }
 
 /* Redisson's own clients would drop it, as its end has come. */
-JavaLaw(fair_java, head_that_lives_is_kept_by_those_of_ours_behind_it)
+JavaLaw(fair_java, head_that_lives_is_kept_by_our_waiters_behind_it)
 {
     begin_polling(100);
     redisContext *ear = java_waits_as(java, 1);

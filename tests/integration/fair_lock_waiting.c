@@ -8,12 +8,13 @@
 
 #include "fair_kit.h"
 #include "support/recorder.h"
+#include "sync/lock/lock.h"
 
 FairLaw(fair_wait, that_is_over_by_time_leaves_no_gap)
 {
     begin();
-    struct actor *first = wait_as(1, lock, 400), *second = wait_as(2, lock, -1);
-    struct actor *third = wait_as(3, lock, 400), *fourth = wait_as(4, lock, -1);
+    struct actor *first = wait_as(1, lock, slow_ms(3000)), *second = wait_as(2, lock, -1);
+    struct actor *third = wait_as(3, lock, slow_ms(3000)), *fourth = wait_as(4, lock, -1);
     expect_outcome(actor_end(first), HL_ETIMEDOUT);
     expect_outcome(actor_end(third), HL_ETIMEDOUT);
     expect_queued(2);
@@ -76,7 +77,7 @@ FairLaw(fair_wait, of_a_client_that_is_closed_leaves_the_queue)
 FairLaw(fair_wait, ends_by_the_poll_when_no_message_comes_and_in_order)
 {
     begin();
-    hl_client *polling = open_client(CLIENT(.poll_ms = 100));
+    hl_client *polling = open_client(CLIENT(.poll_ms = slow_ms(400)));
     hl_lock *polled = new_lock(polling, "stock");
     struct actor *first = wait_as(1, polled, -1), *second = wait_as(2, polled, -1);
     redis_do(server, "DEL stock"); /* nothing is published */
@@ -88,7 +89,7 @@ FairLaw(fair_wait, ends_by_the_poll_when_no_message_comes_and_in_order)
     expect_ok(actor_release(second, polled, NULL));
 }
 
-FairLaw(fair_wait, ends_with_the_holders_expiry_which_nobody_announces)
+FairLaw(fair_wait, ends_with_the_holders_expiry_which_no_message_announces)
 {
     begin();
     expect_ok(hl_lock_release(held, NULL));
@@ -119,10 +120,10 @@ FairLaw(fair_wait, ends_with_a_forced_release_for_the_first_alone)
     expect_outcome(hl_lock_release(held, NULL), HL_ELOST);
     expect_ok(actor_release(first, lock, NULL));
     expect_turn(second, lock);
-    expect_outcome(hl_lock_force_release(lock, NULL), HL_ENOTOWNER);
+    expect_outcome(hl_lock_force_release(lock, NULL), HL_ENOENT);
 }
 
-/* In a name of its own, for its field is told to all. */
+/* Under another field, since no field is used twice. */
 FairLaw(fair_wait, that_is_told_too_late_begins_anew)
 {
     struct recorder told = RECORDER_INIT;
@@ -162,10 +163,49 @@ FairLaw(fair_wait, of_one_owner_waits_once)
     expect_ok(hl_lock_release_as(lock, owner, NULL));
 }
 
+struct stopped_loop {
+    struct hli_task task;
+    struct hli_gate stopped, goes_on;
+};
+
+static void stop_loop(void *arg)
+{
+    struct stopped_loop *stop = arg;
+    hli_gate_open(&stop->stopped);
+    while (hli_gate_wait(&stop->goes_on, HLI_NEVER) != HLI_GATE_OPEN)
+        continue;
+}
+
+/* The loop ends the subscription of the first wait. Here it can do so only when the second wait has
+ * begun. */
+FairLaw(fair_wait, of_an_owner_that_waited_before_hears_its_own_turn)
+{
+    char first[96];
+    begin();
+    struct stopped_loop stop = {.task = {.run = stop_loop, .arg = &stop}};
+    struct actor *actor = wait_as(1, lock, slow_ms(3000));
+    snprintf(first, sizeof first, "%s", queued(0));
+    hli_loop_post(lock->handle.name->client->loop, &stop.task);
+    while (hli_gate_wait(&stop.stopped, HLI_NEVER) != HLI_GATE_OPEN)
+        continue;
+    expect_outcome(actor_end(actor), HL_ETIMEDOUT);
+    actor_begin_acquire(actor, lock, ACQUIRE(.wait_ms = -1));
+    expect_waiters(waiter, 1);
+    hli_gate_open(&stop.goes_on);
+    struct deadline deadline = deadline_in(5000);
+    while (redis_int(server, "EXISTS " FAIR_QUEUE) == 0 || strcmp(queued(0), first) == 0) {
+        check(!deadline_is_over(deadline));
+        deadline_nap();
+    }
+    expect_listens(queued(0));
+    expect_ok(hl_lock_release(held, NULL));
+    expect_turn(actor, lock);
+}
+
 FairLaw(fair_wait, is_counted)
 {
     begin();
-    struct actor *first = wait_as(1, lock, -1), *second = wait_as(2, lock, 300);
+    struct actor *first = wait_as(1, lock, -1), *second = wait_as(2, lock, slow_ms(3000));
     expect_waiters(waiter, 2);
     expect_outcome(actor_end(second), HL_ETIMEDOUT);
     expect_ok(hl_lock_release(held, NULL));

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What the laws of fencing tokens share: fenced handles of the lock "stock", the counter in Redis,
- * and threads that take turns and note their tokens.
+ * The fixture of the laws of fencing tokens: fenced handles of the lock "stock", the counter in
+ * Redis, and threads that take turns and note their tokens.
  */
 #ifndef HL_TEST_FENCED_KIT_H
 #define HL_TEST_FENCED_KIT_H
@@ -11,32 +11,24 @@
 #include <pthread.h>
 
 #include "support/handle.h"
-#include "support/lock_support.h"
-
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = fenced_end)
-#define TcpLaw(suite, name) Test(suite, name, .init = server_up_tcp, .fini = fenced_end)
+#include "support/kinds.h"
+#include "support/kit.h"
 
 #define COUNTER "redisson_lock_token:{stock}"
 
-enum { HANDLES = 16 };
-static hl_lock *handles[HANDLES];
-
-static inline hl_lock *new_fenced(hl_client *client)
+static inline hl_lock *new_fenced_with(hl_client *client, const hl_lock_options *options)
 {
-    for (int i = 0; i < HANDLES; i++)
-        if (!handles[i]) {
-            expect_ok(handle_new_fenced(client, "stock", &handles[i], NULL));
-            return handles[i];
-        }
-    check_msg(false, "too many handles");
-    return NULL;
+    hl_lock *lock = NULL;
+    expect_ok(fenced_lock_new(client, "stock", options, &lock, NULL));
+    return keep_lock(lock);
 }
 
-static inline void fenced_end(void)
+/* With this run's options: handle.h. */
+static inline hl_lock *new_fenced(hl_client *client)
 {
-    for (int i = 0; i < HANDLES && handles[i]; i++)
-        hl_lock_free(handles[i]);
-    server_down();
+    hl_lock *lock = NULL;
+    expect_ok(handle_new_fenced(client, "stock", &lock, NULL));
+    return keep_lock(lock);
 }
 
 static inline uint64_t counter(void)
@@ -48,13 +40,13 @@ static inline uint64_t counter(void)
 static inline uint64_t hold_once(hl_lock *lock)
 {
     uint64_t token = 0;
-    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.wait_ms = -1, .ret_token = &token), NULL));
+    expect_ok(acquire_token(lock, ACQUIRE(.wait_ms = -1), &token));
     check(token > 0 && token == hl_lock_token(lock, NULL));
     expect_ok(hl_lock_release(lock, NULL));
     return token;
 }
 
-/* Who holds notes his token: they grow. In memory that processes share. */
+/* Each holder notes its token, and checks that tokens grow. In memory that processes share. */
 struct ledger {
     _Atomic uint64_t last;
     _Atomic uint64_t holds, disorders;
@@ -85,8 +77,7 @@ static inline void *work(void *arg)
     struct worker *worker = arg;
     for (int i = 0; i < worker->holds; i++) {
         uint64_t token = 0;
-        expect_ok(
-            hl_lock_acquire_with(worker->lock, ACQUIRE(.wait_ms = -1, .ret_token = &token), NULL));
+        expect_ok(acquire_token(worker->lock, ACQUIRE(.wait_ms = -1), &token));
         note(worker->ledger, token);
         if (i % 7 == 0) /* now and then a moment longer than a pass may take */
             deadline_nap();

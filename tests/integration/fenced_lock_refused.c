@@ -4,9 +4,8 @@
 /* No token, no hold: what becomes of an acquire when the server does not count. */
 
 #include "support/actor.h"
-#include "support/lock_support.h"
-
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = fenced_end)
+#include "support/kinds.h"
+#include "support/kit.h"
 
 #define COUNTER "redisson_lock_token:{stock}"
 
@@ -15,32 +14,29 @@ enum { OUTAGE_MS = 300 };
 static hl_lock *fenced, *rivals;
 static hl_error err;
 
-static void fenced_end(void)
+static hl_lock *new_fenced(hl_client *client)
 {
-    hl_lock_free(fenced);
-    hl_lock_free(rivals);
-    server_down();
+    hl_lock *lock = NULL;
+    expect_ok(fenced_lock_new(client, "stock", NULL, &lock, NULL));
+    return keep_lock(lock);
 }
 
 static hl_client *begin(const hl_client_options *options)
 {
     hl_client *client = open_client(options);
-    expect_ok(hl_fenced_lock_new(client, "stock", NULL, &fenced, NULL));
+    fenced = new_fenced(client);
     return client;
 }
 
 /* At once, with the server's own words; and nothing is held. */
 static void expect_refused_at_once(int code, const char *says)
 {
-    uint64_t untouched = 99;
     int64_t before_ms = now_ms();
-    expect_outcome(
-        hl_lock_acquire_with(fenced, ACQUIRE(.wait_ms = 60000, .ret_token = &untouched), &err),
-        code);
+    expect_outcome(hl_lock_acquire_for(fenced, 60000, &err), code);
     check(now_ms() - before_ms < slow_ms(5000));
     check_msg(strstr(err.text, "acquire 'stock': ") == err.text && strstr(err.text, says), "%s",
               err.text);
-    check_int(untouched, 99);
+    check_int(hl_lock_token(fenced, NULL), 0);
     check(!hl_lock_is_held(fenced, NULL));
     expect_free(fenced);
 }
@@ -76,7 +72,7 @@ Law(a_counter_that_is_used_up, is_a_clear_error_and_nothing_is_held)
     check_str(redis_str(server, "GET " COUNTER), "9223372036854775807");
 }
 
-Law(a_user_who_may_not_count, is_told_so_and_holds_nothing)
+Law(a_user_without_the_right_to_count, is_told_so_and_holds_nothing)
 {
     begin(NULL);
     redis_do(server, "ACL SETUSER default -incrby");
@@ -87,32 +83,34 @@ Law(a_user_who_may_not_count, is_told_so_and_holds_nothing)
     expect_ok(hl_lock_acquire(fenced, NULL));
 }
 
-/* What docs/fenced-lock.md asks for. */
+/* The rights that docs/fenced-lock.md names. */
 Law(a_user, needs_incr_incrby_get_and_the_key_of_the_counter)
 {
-    redis_do(server, "ACL SETUSER locker on >pw resetkeys ~stock ~hirelock_queue:{stock} ~" COUNTER
-                     " resetchannels &redisson_lock__channel:{stock} &hirelock:* -@all +evalsha "
-                     "+script|load +hget +hset +hincrby +hgetall +del +pttl +pexpire +time +zadd "
-                     "+zpopmin +zcard +zrem +publish +subscribe +unsubscribe +pubsub|numsub "
-                     "+incr +incrby +get");
+    redis_do(server,
+             "ACL SETUSER locker on >pw resetkeys ~stock ~hirelock_queue:{stock} ~" COUNTER
+             " resetchannels &redisson_lock__channel:{stock} &hirelock:* -@all +evalsha "
+             "+script|load +hget +hset +hincrby +hrandfield +del +pttl +pexpire +time +zadd "
+             "+zpopmin +zcard +zrem +publish +subscribe +unsubscribe +pubsub|numsub "
+             "+incr +incrby +get");
     struct actor *actor = actor_start();
     uint64_t token = 0;
     begin(CLIENT(.username = "locker", .password = "pw"));
     hl_client *rival = open_client(CLIENT(.username = "locker", .password = "pw"));
-    expect_ok(hl_fenced_lock_new(rival, "stock", NULL, &rivals, NULL));
-    redis_do(server, "ACL LOG RESET"); /* of what the greeting tries */
+    rivals = new_fenced(rival);
+    redis_do(server, "ACL LOG RESET"); /* of the handshake's attempts */
     expect_ok(hl_lock_acquire(fenced, NULL));
-    actor_begin_acquire(actor, rivals, ACQUIRE(.wait_ms = -1, .ret_token = &token));
+    actor_begin_acquire(actor, rivals, ACQUIRE(.wait_ms = -1));
     check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{stock}"));
     expect_ok(hl_lock_release(fenced, NULL));
     expect_ok(actor_end(actor));
+    token = actor_token(actor);
     check(token >= 2);
     check(!strstr(redis_str(server, "ACL LOG"), "context lua")); /* not even quietly */
 }
 
 Law(a_full_server, gives_no_hold_without_a_token)
 {
-    begin(CLIENT(.outage_timeout_ms = OUTAGE_MS));
+    begin(CLIENT(.outage_timeout_ms = slow_ms(1500)));
     expect_ok(hl_lock_acquire(fenced, NULL));
     expect_ok(hl_lock_release(fenced, NULL));
     redis_do(server, "CONFIG SET maxmemory 1");
@@ -133,26 +131,28 @@ Law(a_full_server, hands_the_lock_on_with_a_token)
     uint64_t token = 0;
     begin(NULL);
     hl_client *rival = open_client(CLIENT(.poll_ms = 10000));
-    expect_ok(hl_fenced_lock_new(rival, "stock", NULL, &rivals, NULL));
+    rivals = new_fenced(rival);
     expect_ok(hl_lock_acquire(fenced, NULL));
-    actor_begin_acquire(actor, rivals, ACQUIRE(.wait_ms = -1, .ret_token = &token));
+    actor_begin_acquire(actor, rivals, ACQUIRE(.wait_ms = -1));
     check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{stock}"));
     redis_do(server, "CONFIG SET maxmemory 1");
     int64_t before_ms = now_ms();
     expect_ok(hl_lock_release(fenced, NULL));
     expect_ok(actor_end(actor));
+    token = actor_token(actor);
     check(now_ms() - before_ms < slow_ms(5000));
     check(token >= 2);
     redis_do(server, "CONFIG SET maxmemory 0");
 }
 
-/* A grant without a token is no hold for who wants one: he asks, and is told why there is none. */
-Law(a_counter_that_breaks_while_somebody_waits, is_told_to_who_is_granted_the_lock)
+/* A grant without a token is no hold for a fenced waiter: it asks, and its call returns the reason.
+ */
+Law(a_counter_that_breaks_while_a_client_waits, is_reported_to_the_waiter_that_is_granted_the_lock)
 {
     struct actor *actor = actor_start();
     begin(NULL);
     hl_client *rival = open_client(CLIENT(.poll_ms = 10000));
-    expect_ok(hl_fenced_lock_new(rival, "stock", NULL, &rivals, NULL));
+    rivals = new_fenced(rival);
     expect_ok(hl_lock_acquire(fenced, NULL));
     actor_begin_acquire(actor, rivals, ACQUIRE(.wait_ms = -1));
     check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{stock}"));
@@ -166,37 +166,39 @@ Law(a_counter_that_breaks_while_somebody_waits, is_told_to_who_is_granted_the_lo
 }
 
 /* One without a token hands on none: then the next one asks for it. */
-Law(a_grant_by_a_plain_lock, brings_no_token_and_the_next_one_asks_for_his)
+Law(a_grant_by_a_plain_lock, brings_no_token_and_the_next_holder_asks_for_its_own)
 {
     struct actor *actor = actor_start();
     uint64_t token = 0;
     hl_client *client = begin(NULL), *rival = open_client(CLIENT(.poll_ms = 10000));
     hl_lock *plain = new_lock(client, "stock");
-    expect_ok(hl_fenced_lock_new(rival, "stock", NULL, &rivals, NULL));
+    rivals = new_fenced(rival);
     expect_ok(hl_lock_acquire(plain, NULL));
-    actor_begin_acquire(actor, rivals, ACQUIRE(.wait_ms = -1, .ret_token = &token));
+    actor_begin_acquire(actor, rivals, ACQUIRE(.wait_ms = -1));
     check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{stock}"));
     int64_t before_ms = now_ms();
     expect_ok(hl_lock_release(plain, NULL));
     expect_ok(actor_end(actor));
+    token = actor_token(actor);
     check(now_ms() - before_ms < slow_ms(5000));
     check_int(token, 1);
     expect_held_by(rival, rivals, 1);
 }
 
-Law(fenced_handles, are_made_as_those_of_any_lock)
+Law(fenced_handles, are_made_like_the_handles_of_any_lock)
 {
     hl_client *client = open_client(NULL);
     hl_lock_options options = HL_LOCK_OPTIONS_INIT;
-    expect_outcome(hl_fenced_lock_new(NULL, "stock", NULL, &fenced, NULL), HL_EINVAL);
-    expect_outcome(hl_fenced_lock_new(client, NULL, NULL, &fenced, NULL), HL_EINVAL);
-    expect_outcome(hl_fenced_lock_new(client, "a}", NULL, &fenced, NULL), HL_EINVAL);
-    expect_outcome(hl_fenced_lock_new(client, "stock", NULL, NULL, NULL), HL_EINVAL);
-    options.linger_ms = -1;
-    expect_outcome(hl_fenced_lock_new(client, "stock", &options, &fenced, NULL), HL_EINVAL);
-    options.linger_ms = 0;
+    expect_outcome(fenced_lock_new(NULL, "stock", NULL, &fenced, NULL), HL_EINVAL);
+    expect_outcome(fenced_lock_new(client, NULL, NULL, &fenced, NULL), HL_EINVAL);
+    expect_outcome(fenced_lock_new(client, "a}", NULL, &fenced, NULL), HL_EINVAL);
+    expect_outcome(fenced_lock_new(client, "stock", NULL, NULL, NULL), HL_EINVAL);
+    options.retain_ms = -1;
+    expect_outcome(fenced_lock_new(client, "stock", &options, &fenced, NULL), HL_EINVAL);
+    options.retain_ms = 0;
     options.name_length = 3; /* of any bytes */
-    expect_ok(hl_fenced_lock_new(client, "a\0b", &options, &fenced, NULL));
+    expect_ok(fenced_lock_new(client, "a\0b", &options, &fenced, NULL));
+    keep_lock(fenced);
     expect_ok(hl_lock_acquire(fenced, NULL));
     check_int(redis_int(server, "GET %b", "redisson_lock_token:{a\0b}", (size_t)25), 1);
     expect_ok(hl_lock_release(fenced, NULL));

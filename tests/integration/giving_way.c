@@ -2,20 +2,18 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Giving way: what a client keeps for its own next owner it keeps only on fresh word that nobody
- * else waits, as long as it is surely its own, and it lets Redisson's waiters go first now and
- * then.
+ * Giving way: a client keeps a lock for its own next owner only on fresh word that no other client
+ * waits, and only while the lock is surely its own. Now and then it yields to Redisson's waiters.
  */
 
-#include "lease/client.h"
-#include "lease/shortcut.h"
+#include "lease/acquire/shortcut.h"
+#include "lease/calls/client.h"
+#include "support/kinds.h"
 #include "support/recorder.h"
-#include "sync/lock.h"
+#include "sync/lock/lock.h"
 #include "two_links.h"
 
-#define Law(suite, name) Test(suite, name, .init = server_up_tcp, .fini = server_down)
-
-enum { OLD_MS = 30, LINGER_MS = 1000 };
+enum { OLD_MS = 30, RETAIN_MS = 1000 };
 
 static hl_client *client;
 static hl_lock *stock;
@@ -27,22 +25,22 @@ static void pass_time(int64_t ms)
         deadline_nap();
 }
 
-static void begin_at(const char *url, unsigned flags, int64_t linger_ms)
+static void begin_at(const char *url, unsigned flags, int64_t retain_ms)
 {
     hl_lock_options options = HL_LOCK_OPTIONS_INIT;
     options.flags = flags;
-    options.linger_ms = linger_ms;
+    options.retain_ms = retain_ms;
     client = open_client_at(
         url, CLIENT(.poll_ms = 10000, .watchdog_timeout_ms = 60000, .backoff_min_ms = 1));
-    expect_ok(hl_lock_new_with(client, "stock", &options, &stock, NULL));
+    expect_ok(lock_new_with(client, "stock", &options, &stock, NULL));
     expect_ok(hl_lock_acquire(stock, NULL));
-    pass_time(OLD_MS);                       /* it does not linger */
+    pass_time(OLD_MS);                       /* it is not retained */
     expect_ok(hl_lock_release(stock, NULL)); /* from now on the server knows the scripts */
 }
 
-static void begin(unsigned flags, int64_t linger_ms)
+static void begin(unsigned flags, int64_t retain_ms)
 {
-    begin_at(redis_server_url(server), flags, linger_ms);
+    begin_at(redis_server_url(server), flags, retain_ms);
 }
 
 static void end(void)
@@ -52,19 +50,19 @@ static void end(void)
 
 static struct hli_tenure *current(void)
 {
-    return stock->name->current;
+    return stock->handle.name->current;
 }
 
 /* Changes something of the tenure, as time would. */
 #define tamper(what)                                                                               \
     do {                                                                                           \
-        pthread_mutex_lock(&stock->name->mutex);                                                   \
+        pthread_mutex_lock(&stock->handle.name->mutex);                                            \
         what;                                                                                      \
-        pthread_mutex_unlock(&stock->name->mutex);                                                 \
+        pthread_mutex_unlock(&stock->handle.name->mutex);                                          \
     } while (0)
 
-/* Until it lingers, which on a busy machine may take more than one try. */
-static void linger(void)
+/* Until the lock is retained, which on a busy machine may take more than one try. */
+static void retain(void)
 {
     struct deadline deadline = deadline_in(20000);
     do {
@@ -74,12 +72,12 @@ static void linger(void)
     } while (redis_int(server, "EXISTS stock") == 0);
 }
 
-/* ---- Word that nobody waits ---- */
+/* ---- Word that no client waits ---- */
 
-Law(lingering, is_for_those_who_have_fresh_word_only)
+TcpLaw(retained, needs_fresh_word_that_no_client_waits)
 {
-    begin(0, LINGER_MS);
-    linger();
+    begin(0, RETAIN_MS);
+    retain();
     expect_free(stock);
     expect_ok(hl_lock_acquire(stock, NULL));
     pass_time(OLD_MS);
@@ -88,10 +86,10 @@ Law(lingering, is_for_those_who_have_fresh_word_only)
     end();
 }
 
-Law(lingering, counts_its_word_from_the_request)
+TcpLaw(retained, counts_its_word_from_the_request)
 {
     struct proxy *proxy = proxy_start_before(server);
-    begin_at(proxy_url(proxy), 0, LINGER_MS);
+    begin_at(proxy_url(proxy), 0, RETAIN_MS);
     proxy_delay(proxy, PROXY_EVERY, PROXY_DOWN, OLD_MS);
     expect_ok(hl_lock_acquire(stock, NULL));
     expect_ok(hl_lock_release(stock, NULL));
@@ -101,16 +99,16 @@ Law(lingering, counts_its_word_from_the_request)
     proxy_stop(proxy);
 }
 
-/* ---- Somebody else asks ---- */
+/* ---- Another client asks ---- */
 
 static bool is_wanted(void *arg)
 {
     bool *answer = arg;
-    tamper(*answer = current() && current()->is_wanted);
+    tamper(*answer = current() && current()->has_waiters);
     return *answer;
 }
 
-Law(f9_a_want, ends_passing_at_once)
+TcpLaw(a_want, ends_passing_at_once)
 {
     begin(0, 0);
     hl_client *rival = open_client(CLIENT(.poll_ms = 10000));
@@ -122,7 +120,7 @@ Law(f9_a_want, ends_passing_at_once)
     expect_ok(hl_lock_acquire_async(rivals_stock, ACQUIRE(.owner = rivals, .wait_ms = -1),
                                     record_done, &others));
     check(wait_until(is_wanted, &answer, 10000));
-    tamper(current()->word_at = hli_now()); /* as fresh as can be */
+    tamper(current()->no_waiters_at = hli_now()); /* as fresh as can be */
     expect_ok(
         hl_lock_acquire_async(stock, ACQUIRE(.owner = second, .wait_ms = -1), record_done, &told));
     expect_ok(hl_lock_release_as(stock, first, NULL));
@@ -138,16 +136,16 @@ static bool is_wanted_already(void *arg)
 {
     struct hli_name *name = arg;
     pthread_mutex_lock(&name->mutex);
-    bool answer = name->current && name->current->is_wanted;
+    bool answer = name->current && name->current->has_waiters;
     pthread_mutex_unlock(&name->mutex);
     return answer;
 }
 
 /* The want comes by the one link while "yours" is still on its way by the other. */
-Law(f9_a_want, counts_that_comes_before_the_answer)
+TcpLaw(a_want, counts_that_comes_before_the_answer)
 {
     struct recorder others = RECORDER_INIT;
-    contest_begin(60000, 10000); /* who asks once */
+    contention_begin(60000, 10000); /* who asks once */
     hl_owner *holders = new_owner(holder);
     expect_ok(hl_lock_release(held, NULL));
     proxy_hold(waiter.proxy, waiter.commands, PROXY_DOWN);
@@ -155,21 +153,21 @@ Law(f9_a_want, counts_that_comes_before_the_answer)
     expect_held_by(waiter.client, lock, 1);
     expect_ok(hl_lock_acquire_async(held, ACQUIRE(.owner = holders, .wait_ms = -1), record_done,
                                     &others));
-    check(wait_until(is_wanted_already, lock->name, 10000));
+    check(wait_until(is_wanted_already, lock->handle.name, 10000));
     proxy_release(waiter.proxy, waiter.commands, PROXY_DOWN);
     check(recorder_wait(&told, 1));
     stock = lock;
-    tamper(current()->word_at = hli_now());
+    tamper(current()->no_waiters_at = hli_now());
     wait_async(other, &told, ACQUIRE(.lease_ms = 0));
     expect_ok(hl_lock_release_as(lock, owner, NULL));
     expect_story(&others, "done HL_OK");
     check_int(stats_of(waiter.client).passes, 0);
     expect_ok(hl_lock_release_as(held, holders, NULL));
     expect_story(&told, "done HL_OK, done HL_OK");
-    contest_end();
+    contention_end();
 }
 
-/* ---- What is not there any more is not kept ---- */
+/* ---- A lost lock is not kept ---- */
 
 /* The second owner gets it by a pass, while the word is old enough to ask for a new one; the answer
  * is kept until its caller has it. */
@@ -184,7 +182,7 @@ static bool passes_what_is_gone(struct proxy *proxy, hl_owner *first, hl_owner *
         record_done, &told));
     redis_do(server, "DEL stock");
     proxy_hold(proxy, PROXY_EVERY, PROXY_DOWN);
-    tamper(current()->word_at = hli_now() - HLI_MS(12));
+    tamper(current()->no_waiters_at = hli_now() - HLI_MS(12));
     expect_ok(hl_lock_release_async(stock, first, record_done, &released));
     bool was_passed = stats_of(client).passes > before;
     if (was_passed)
@@ -200,7 +198,7 @@ static bool is_lost(void *arg)
 }
 
 /* Not the first time: the server has to learn the script. */
-Law(a_keep, that_finds_nothing_is_a_loss)
+TcpLaw(a_keep, that_finds_nothing_is_a_loss)
 {
     struct proxy *proxy = proxy_start_before(server);
     begin_at(proxy_url(proxy), 0, 0);
@@ -225,18 +223,18 @@ static void hold_twice(void)
     tamper(current()->shows_at = hli_after_ms(hli_now(), 60000));
 }
 
-Law(a_nested_call, into_a_hold_that_is_over_is_refused)
+TcpLaw(a_nested_call, into_a_hold_that_is_over_is_refused)
 {
     begin(0, 0);
     hold_twice();
-    tamper(current()->valid_until = 1); /* nobody else has looked at the clock yet */
+    tamper(current()->valid_until = 1); /* no other thread has looked at the clock yet */
     expect_outcome(hl_lock_acquire(stock, NULL), HL_ELOST);
     expect_outcome(hl_lock_release(stock, NULL), HL_ELOST);
     expect_outcome(hl_lock_release(stock, NULL), HL_ELOST);
     end();
 }
 
-Law(a_nested_release, from_a_hold_that_is_over_says_so)
+TcpLaw(a_nested_release, from_a_hold_that_is_over_says_so)
 {
     begin(0, 0);
     hold_twice();
@@ -246,7 +244,7 @@ Law(a_nested_release, from_a_hold_that_is_over_says_so)
     end();
 }
 
-Law(a_hold_that_is_over, does_not_come_back_by_a_late_answer)
+TcpLaw(a_hold_that_is_over, does_not_come_back_by_a_late_answer)
 {
     struct proxy *proxy = proxy_start_before(server);
     begin_at(proxy_url(proxy), 0, 0);
@@ -265,11 +263,11 @@ Law(a_hold_that_is_over, does_not_come_back_by_a_late_answer)
     proxy_stop(proxy);
 }
 
-Law(what_lingers, is_not_taken_up_when_it_may_be_over)
+TcpLaw(a_retained_lock, is_not_taken_up_when_it_may_be_over)
 {
     char field[128];
-    begin(0, LINGER_MS);
-    linger();
+    begin(0, RETAIN_MS);
+    retain();
     snprintf(field, sizeof field, "%s", field_of(stock));
     tamper(if (current()) current()->valid_until = 1);
     expect_ok(hl_lock_acquire_for(stock, slow_ms(10000), NULL));
@@ -279,20 +277,20 @@ Law(what_lingers, is_not_taken_up_when_it_may_be_over)
 }
 
 /* The call has found the client open, and then a close began that has not come to this name yet. */
-Law(a_closed_client, has_no_shortcut)
+TcpLaw(a_closed_client, has_no_shortcut)
 {
-    begin(0, LINGER_MS);
+    begin(0, RETAIN_MS);
     hold_twice();
-    const struct hli_acquire_way way = hli_lock_acquire_way(stock);
+    const struct hli_acquire_mode way = hli_lock_acquire_mode(stock);
     tamper(atomic_store(&client->is_closed, true));
-    bool is_taken = hli_shortcut_acquire(stock->name, &way);
+    bool is_taken = hli_shortcut_acquire(stock->handle.name, &way);
     atomic_store(&client->is_closed, false);
     check(!is_taken);
     expect_ok(hl_lock_release(stock, NULL));
     expect_ok(hl_lock_release(stock, NULL));
-    linger();
+    retain();
     tamper(atomic_store(&client->is_closed, true));
-    is_taken = hli_shortcut_acquire(stock->name, &way);
+    is_taken = hli_shortcut_acquire(stock->handle.name, &way);
     atomic_store(&client->is_closed, false);
     check(!is_taken);
     end();
@@ -300,9 +298,9 @@ Law(a_closed_client, has_no_shortcut)
 
 /* ---- A grant that comes too late ---- */
 
-Law(f5_b_a_grant, that_comes_when_its_claim_is_over_is_not_entered)
+TcpLaw(a_grant, that_comes_when_its_claim_is_over_is_not_entered)
 {
-    contest_begin(50, 60000); /* a claim of 200 ms, and no poll */
+    contention_begin(50, 60000); /* a claim of 200 ms, and no poll */
     hl_client *rival = open_client(CLIENT(.watchdog_timeout_ms = 120000)); /* renews nothing here */
     hl_lock *rivals = new_lock(rival, "stock");
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
@@ -318,5 +316,5 @@ Law(f5_b_a_grant, that_comes_when_its_claim_is_over_is_not_entered)
     check_int(stats_of(waiter.client).grants, 0);
     expect_ok(hl_lock_release(rivals, NULL));
     expect_story(&told, "done HL_OK");
-    contest_end();
+    contention_end();
 }

@@ -6,11 +6,9 @@
  * of last. Every order of a grant and an answer about the same wait.
  */
 
-#include "lease/name.h"
-#include "sync/lock.h"
+#include "lease/state/name.h"
+#include "sync/lock/lock.h"
 #include "two_links.h"
-
-#define Law(suite, name) Test(suite, name, .init = server_up_tcp, .fini = server_down)
 
 static struct recorder told = RECORDER_INIT, lost = RECORDER_INIT;
 
@@ -24,9 +22,9 @@ static void check_held_and_release(void)
     expect_free(lock);
 }
 
-Law(orders, a_grant_before_the_busy_answer_that_is_older)
+TcpLaw(orders, a_grant_before_the_busy_answer_that_is_older)
 {
-    contest_begin(10000, 10000);
+    contention_begin(10000, 10000);
     proxy_hold(waiter.proxy, waiter.commands, PROXY_DOWN);
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
     expect_in_queue(1);
@@ -35,12 +33,12 @@ Law(orders, a_grant_before_the_busy_answer_that_is_older)
     proxy_release(waiter.proxy, waiter.commands, PROXY_DOWN); /* busy, it says */
     check_held_and_release();
     check_int(stats_of(waiter.client).grants, 1);
-    contest_end();
+    contention_end();
 }
 
-Law(orders, a_grant_before_a_busy_answer_that_is_newer)
+TcpLaw(orders, a_grant_before_a_busy_answer_that_is_newer)
 {
-    contest_begin(10000, 50);
+    contention_begin(10000, 50);
     hl_lock *rivals = new_lock(open_client(NULL), "stock");
     /* Not renewed, so that nothing else tells. */
     wait_async(owner, &told,
@@ -58,12 +56,12 @@ Law(orders, a_grant_before_a_busy_answer_that_is_newer)
     expect_outcome(hl_lock_release_as(lock, owner, NULL), HL_ELOST);
     check(hl_lock_is_held(rivals, NULL));
     check_int(redis_int(server, "HLEN stock"), 1);
-    contest_end();
+    contention_end();
 }
 
-Law(orders, the_answer_yours_before_the_grant)
+TcpLaw(orders, the_answer_yours_before_the_grant)
 {
-    contest_begin(10000, 50);
+    contention_begin(10000, 50);
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
     expect_settled();
     proxy_hold(waiter.proxy, waiter.messages, PROXY_DOWN);
@@ -75,12 +73,12 @@ Law(orders, the_answer_yours_before_the_grant)
     check_held_and_release();
     check_int(redis_evalsha_calls(server), calls + 1); /* the release: nothing was given back */
     check_int(stats_of(waiter.client).grants, 0);
-    contest_end();
+    contention_end();
 }
 
-Law(orders, the_answer_yours_after_the_grant)
+TcpLaw(orders, the_answer_yours_after_the_grant)
 {
-    contest_begin(10000, 50);
+    contention_begin(10000, 50);
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
     expect_settled();
     proxy_hold(waiter.proxy, waiter.commands, PROXY_UP);
@@ -91,7 +89,7 @@ Law(orders, the_answer_yours_after_the_grant)
     proxy_release(waiter.proxy, waiter.commands, PROXY_UP);
     check_held_and_release();
     check_int(stats_of(waiter.client).grants, 1);
-    contest_end();
+    contention_end();
 }
 
 /* How often the waiter has released, of what the server ran. */
@@ -109,9 +107,9 @@ static int waiters_releases(const char *lines)
     return count;
 }
 
-Law(orders, a_grant_before_the_answer_to_a_cancel)
+TcpLaw(orders, a_grant_before_the_answer_to_a_cancel)
 {
-    contest_begin(10000, 10000);
+    contention_begin(10000, 10000);
     hl_client *third = open_client(CLIENT(.poll_ms = 10000));
     hl_lock *thirds = new_lock(third, "stock");
     hl_cancel *cancel = new_cancel();
@@ -129,12 +127,12 @@ Law(orders, a_grant_before_the_answer_to_a_cancel)
     expect_ok(hl_client_ping(waiter.client, -1, NULL));
     check_int(waiters_releases(watch_end(watch)), 1); /* it was enough */
     check_int(stats_of(waiter.client).grants, 0);
-    contest_end();
+    contention_end();
 }
 
-Law(orders, a_grant_after_the_answer_to_a_cancel)
+TcpLaw(orders, a_grant_after_the_answer_to_a_cancel)
 {
-    contest_begin(10000, 10000);
+    contention_begin(10000, 10000);
     hl_client *third = open_client(CLIENT(.poll_ms = 10000));
     hl_lock *thirds = new_lock(third, "stock");
     hl_cancel *cancel = new_cancel();
@@ -151,16 +149,16 @@ Law(orders, a_grant_after_the_answer_to_a_cancel)
     uint64_t commands = stats_of(waiter.client).commands;
     proxy_release(waiter.proxy, waiter.messages, PROXY_DOWN);
     wait_stat(waiter.client, commands,
-              commands + 1); /* it gives back what it has no more, and harms nobody */
+              commands + 1); /* it gives back what it has no more, and harms no hold */
     expect_held_by(third, thirds, 1);
     check(hl_lock_is_held(thirds, NULL));
-    contest_end();
+    contention_end();
 }
 
 /* The field stands in the queue again by a request that ran late; its hold is lost meanwhile. */
-Law(orders, the_word_that_a_hold_is_gone_before_a_grant_of_its_field)
+TcpLaw(orders, the_word_that_a_hold_is_gone_before_a_grant_of_its_field)
 {
-    contest_begin(1000, 10000);
+    contention_begin(1000, 10000);
     hl_client *rival = open_client(CLIENT(.poll_ms = 10000));
     hl_lock *rivals = new_lock(rival, "stock");
     char field[128];
@@ -180,24 +178,25 @@ Law(orders, the_word_that_a_hold_is_gone_before_a_grant_of_its_field)
     check_int(stats_of(waiter.client).grants, 1);
     expect_outcome(hl_lock_release_as(lock, owner, NULL), HL_ELOST);
     expect_free(lock);
-    contest_end();
+    contention_end();
 }
 
-Law(orders, a_subscription_that_is_confirmed_after_the_busy_answer)
+TcpLaw(orders, a_subscription_that_is_confirmed_after_the_busy_answer)
 {
-    contest_begin(10000, 10000);
+    contention_begin(10000, 600000);
+    redis_do(server, "PEXPIRE stock 600000"); /* neither its end nor a poll comes to help */
     proxy_hold(waiter.proxy, waiter.messages, PROXY_UP);
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
     expect_kept(&waiter, waiter.messages, PROXY_UP);
     redis_do(server, "DEL stock hirelock_queue:{stock}"); /* whose message it misses */
     proxy_release(waiter.proxy, waiter.messages, PROXY_UP);
-    expect_story(&told, "done HL_OK"); /* long before the poll */
-    contest_end();
+    expect_story(&told, "done HL_OK");
+    contention_end();
 }
 
-Law(orders, a_subscription_that_is_confirmed_before_the_busy_answer)
+TcpLaw(orders, a_subscription_that_is_confirmed_before_the_busy_answer)
 {
-    contest_begin(10000, 10000);
+    contention_begin(10000, 10000);
     hl_cancel *cancel = new_cancel();
     proxy_hold(waiter.proxy, waiter.messages, PROXY_UP);
     wait_async(owner, &told, ACQUIRE(.cancel = cancel));
@@ -215,14 +214,14 @@ Law(orders, a_subscription_that_is_confirmed_before_the_busy_answer)
     redis_do(server, "PUBLISH %s nonsense", mailbox_of(waiter.client));
     proxy_release(waiter.proxy, waiter.commands, PROXY_DOWN);
     expect_story(&told, "done HL_ECANCELED, done HL_OK");
-    contest_end();
+    contention_end();
 }
 
 /* ---- A new link ---- */
 
-Law(f17_a_grant, that_was_lost_with_its_link_is_found_by_asking_on_the_next)
+TcpLaw(a_grant, that_was_lost_with_its_link_is_found_by_asking_on_the_next)
 {
-    contest_begin(10000, 10000);
+    contention_begin(10000, 10000);
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
     expect_settled();
     proxy_hold(waiter.proxy, waiter.messages, PROXY_DOWN);
@@ -234,64 +233,162 @@ Law(f17_a_grant, that_was_lost_with_its_link_is_found_by_asking_on_the_next)
     check_int(proxy_accepted(waiter.proxy), before + 2); /* both connections are new */
     check_int(stats_of(waiter.client).grants, 0);
     check_held_and_release();
-    contest_end();
+    contention_end();
 }
 
-static bool is_held(void *arg)
+/* Returns when the client has read the messages that the proxy kept: behind them comes a grant for
+ * a wait that is over, and the client gives that back. */
+static void expect_messages_read(void)
 {
-    return hl_lock_is_held(lock, arg);
+    const char *id = hl_client_id(waiter.client);
+    int64_t calls = redis_evalsha_calls(server);
+    char grant[128];
+    snprintf(grant, sizeof grant, "g %s:1000000 1 1 1000 0 stock", id);
+    redis_do(server, "PUBLISH %s %s", mailbox_of(waiter.client), grant);
+    proxy_release(waiter.proxy, waiter.messages, PROXY_DOWN);
+    expect_calls(calls + 1);
+}
+
+static bool is_linked_anew(void *accepted_before)
+{
+    return proxy_find(waiter.proxy, "SUBSCRIBE") >= *(const int *)accepted_before;
+}
+
+/* The client connects anew at once; its loop then waits for the name's mutex. */
+static void kill_messages(void)
+{
+    int before = proxy_accepted(waiter.proxy);
+    proxy_kill(waiter.proxy, waiter.messages);
+    check(wait_until(is_linked_anew, &before, 10000));
+    two_links_find(&waiter);
 }
 
 /*
  * The waiter's loop has come up on a new link: its mailbox hears grants already, and "stock" has
  * not asked again yet, for its mutex is here. Now it is granted, the claim runs out, and a rival
- * gets it; and then the grant arrives before any answer.
+ * gets it; and then the grant arrives behind the request and before any answer.
  */
-Law(f17_a_grant, on_a_new_link_is_not_counted_from_the_first_request_there)
+TcpLaw(a_grant, on_a_new_link_is_not_counted_from_the_first_request_there)
 {
-    contest_begin(50, 10000); /* a claim of 200 ms */
+    contention_begin(10000, 10000);
     hl_lock *rivals = new_lock(open_client(NULL), "stock");
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
     expect_settled();
-    pthread_mutex_lock(&lock->name->mutex);
-    proxy_kill(waiter.proxy, waiter.messages);
-    check(redis_wait_subscribers(server, mailbox_of(waiter.client), 0, 10000));
-    two_links_find(&waiter);
+    pthread_mutex_lock(&lock->handle.name->mutex);
+    kill_messages();
     proxy_hold(waiter.proxy, waiter.commands, PROXY_DOWN);
+    proxy_hold(waiter.proxy, waiter.messages, PROXY_DOWN);
     expect_ok(hl_lock_release(held, NULL));
     expect_held_by(waiter.client, lock, 1);
+    redis_do(server, "PEXPIRE stock 1");
+    check(redis_wait_int(server, 0, 5000, "EXISTS stock"));
     expect_ok(hl_lock_acquire(rivals, NULL));
-    pthread_mutex_unlock(&lock->name->mutex);
+    pthread_mutex_unlock(&lock->handle.name->mutex);
     expect_in_queue(1); /* it has asked, and the answer is kept */
-    check(!wait_until(is_held, owner, 50));
+    expect_messages_read();
+    check(!hl_lock_is_held(lock, owner));
     proxy_pass(waiter.proxy);
     expect_ok(hl_client_ping(waiter.client, -1, NULL));
     check(hl_lock_is_held(rivals, NULL));
     check_int(stats_of(waiter.client).grants, 0);
     expect_ok(hl_lock_release(rivals, NULL));
     expect_story(&told, "done HL_OK");
-    contest_end();
+    contention_end();
 }
 
 /* The same on a link whose answer is older than the grant: it is asked again, for the subscription
  * is younger. */
-Law(f17_a_grant, that_cannot_be_judged_costs_no_poll)
+TcpLaw(a_grant, that_cannot_be_judged_costs_no_poll)
 {
-    contest_begin(10000, 10000);
+    contention_begin(10000, 10000);
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
     expect_settled();
-    pthread_mutex_lock(&lock->name->mutex);
-    proxy_kill(waiter.proxy, waiter.messages);
-    check(redis_wait_subscribers(server, mailbox_of(waiter.client), 0, 10000));
-    two_links_find(&waiter);
+    pthread_mutex_lock(&lock->handle.name->mutex);
+    kill_messages();
     proxy_hold(waiter.proxy, waiter.commands, PROXY_DOWN);
+    proxy_hold(waiter.proxy, waiter.messages, PROXY_DOWN);
     int64_t calls = redis_evalsha_calls(server);
-    pthread_mutex_unlock(&lock->name->mutex);
+    pthread_mutex_unlock(&lock->handle.name->mutex);
     expect_calls(calls + 1); /* busy, and kept */
     expect_ok(hl_lock_release(held, NULL));
     expect_held_by(waiter.client, lock, 1);
-    check(!wait_until(is_held, owner, 20));
+    expect_messages_read();
+    check(!hl_lock_is_held(lock, owner));
     proxy_pass(waiter.proxy);
     expect_story(&told, "done HL_OK");
-    contest_end();
+    contention_end();
+}
+
+#define WRITE(text)                                                                                \
+    (&(hl_fenced_write){.size = sizeof(hl_fenced_write),                                           \
+                        .key = "data",                                                             \
+                        .value = (text),                                                           \
+                        .value_length = strlen(text)})
+
+/* It runs when the hold is over by itself, and another one has written and gone. */
+TcpLaw(orders, a_write_of_a_hold_behind_a_request_from_before_its_grant)
+{
+    static struct recorder wrote = RECORDER_INIT, other_told = RECORDER_INIT;
+    contention_begin(10000, 60000);
+    expect_ok(hl_lock_set_and_release(held, NULL, WRITE("first"), NULL)); /* its script is known */
+    expect_ok(hl_lock_acquire(held, NULL));
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_settled();
+    proxy_hold(waiter.proxy, waiter.commands, PROXY_UP);
+    wait_async(other, &other_told, ACQUIRE(.lease_ms = 0));
+    expect_kept(&waiter, waiter.commands, PROXY_UP); /* it asks for the field in the queue */
+    expect_ok(hl_lock_release(held, NULL));
+    expect_story(&told, "done HL_OK");
+    expect_ok(hl_lock_set_and_release_async(lock, owner, WRITE("older"), record_done, &wrote));
+    redis_do(server, "PEXPIRE stock 1");
+    check(redis_wait_int(server, 0, 5000, "EXISTS stock"));
+    expect_ok(hl_lock_acquire(held, NULL));
+    expect_ok(hl_lock_set_and_release(held, NULL, WRITE("newer"), NULL));
+    proxy_release(waiter.proxy, waiter.commands, PROXY_UP);
+    expect_story(&wrote, "done HL_ELOST");
+    expect_story(&other_told, "done HL_OK");
+    check_str(redis_str(server, "GET data"), "newer");
+    expect_ok(hl_lock_release_as(lock, other, NULL));
+    expect_free(lock);
+    contention_end();
+}
+
+static bool is_cut_off(void *client)
+{
+    return hl_client_ping(client, 10, NULL) == HL_ECONN;
+}
+
+/* The request runs when its link is gone, and before the next one is up. */
+Law(orders, a_write_of_a_hold_whose_request_had_no_answer_when_the_link_broke)
+{
+    static struct recorder wrote = RECORDER_INIT, other_told = RECORDER_INIT;
+    char field[64];
+    contention_begin(10000, 60000);
+    expect_ok(hl_lock_set_and_release(held, NULL, WRITE("first"), NULL)); /* its script is known */
+    expect_ok(hl_lock_acquire(held, NULL));
+    wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
+    expect_settled();
+    proxy_hold(waiter.proxy, waiter.commands, PROXY_UP);
+    wait_async(other, &other_told, ACQUIRE(.lease_ms = 0));
+    expect_kept(&waiter, waiter.commands, PROXY_UP); /* it asks for the field in the queue */
+    expect_ok(hl_lock_release(held, NULL));
+    expect_story(&told, "done HL_OK");
+    snprintf(field, sizeof field, "%s", redis_str(server, "HKEYS stock"));
+    proxy_refuse(waiter.proxy, true);
+    proxy_kill_all(waiter.proxy);
+    check(wait_until(is_cut_off, waiter.client, 10000));
+    expect_ok(hl_lock_set_and_release_async(lock, owner, WRITE("older"), record_done, &wrote));
+    redis_do(server, "PEXPIRE stock 1");
+    check(redis_wait_int(server, 0, 5000, "EXISTS stock"));
+    expect_ok(hl_lock_acquire(held, NULL));
+    expect_ok(hl_lock_set_and_release(held, NULL, WRITE("newer"), NULL));
+    redis_do(server, "HSET stock %s 1", field); /* by the request */
+    redis_do(server, "PEXPIRE stock 60000");
+    proxy_refuse(waiter.proxy, false);
+    expect_story(&wrote, "done HL_ELOST");
+    expect_story(&other_told, "done HL_OK");
+    check_str(redis_str(server, "GET data"), "newer");
+    expect_ok(hl_lock_release_as(lock, other, NULL));
+    expect_free(lock);
+    contention_end();
 }

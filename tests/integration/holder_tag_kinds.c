@@ -6,10 +6,11 @@
 
 #include <poll.h>
 
-#include "lease/name.h"
-#include "lease/tag.h"
+#include "lease/hold/tag.h"
+#include "lease/state/name.h"
+#include "support/kinds.h"
 #include "support/recorder.h"
-#include "sync/lock.h"
+#include "sync/lock/lock.h"
 #include "tags.h"
 
 struct halves {
@@ -19,7 +20,7 @@ struct halves {
 static struct halves new_rw(hl_client *client)
 {
     struct halves halves = {NULL, NULL};
-    expect_ok(hl_rw_lock_new(client, "stock", NULL, &halves.read, &halves.write, NULL));
+    expect_ok(rw_lock_new(client, "stock", NULL, &halves.read, &halves.write, NULL));
     return halves;
 }
 
@@ -27,9 +28,8 @@ static struct halves new_rw(hl_client *client)
 static void expect_told(hl_lock *rival, int64_t wait_ms)
 {
     hl_lock_info busy = HL_LOCK_INFO_INIT;
-    expect_outcome(
-        hl_lock_acquire_with(rival, ACQUIRE(.wait_ms = wait_ms, .ret_busy = &busy), NULL),
-        wait_ms == 0 ? HL_EBUSY : HL_ETIMEDOUT);
+    expect_outcome(acquire_past(rival, ACQUIRE(.wait_ms = wait_ms), &busy),
+                   wait_ms == 0 ? HL_EBUSY : HL_ETIMEDOUT);
     expect_in_tag(&busy, "keeper");
 }
 
@@ -40,8 +40,10 @@ static void expect_told_of(hl_lock *held, hl_lock *rival)
     expect_ok(hl_lock_acquire(held, NULL));
     expect_tag(rival, "keeper");
     expect_told(rival, 0);
-    expect_told(rival, 30);
+    expect_told(rival, slow_ms(1000));
     expect_ok(hl_lock_release(held, NULL));
+    /* The rival that gave up a moment ago may be granted the lock, and lets it go at once. */
+    check(redis_wait_int(server, 0, 5000, "EXISTS stock"));
     hl_lock_info info = inspected(rival);
     check(!info.locked);
     expect_no_tag(&info);
@@ -52,24 +54,24 @@ static void expect_told_of(hl_lock *held, hl_lock *rival)
 Law(holder_tag, is_told_of_a_fair_lock)
 {
     hl_lock *held = NULL, *rival = NULL;
-    expect_ok(hl_fair_lock_new(open_client(TAGS), "stock", NULL, &held, NULL));
-    expect_ok(hl_fair_lock_new(open_client(TAGS), "stock", NULL, &rival, NULL));
+    expect_ok(fair_lock_new(open_client(TAGS), "stock", NULL, &held, NULL));
+    expect_ok(fair_lock_new(open_client(TAGS), "stock", NULL, &rival, NULL));
     expect_told_of(held, rival);
 }
 
 Law(holder_tag, is_told_of_a_fenced_lock)
 {
     hl_lock *held = NULL, *rival = NULL;
-    expect_ok(hl_fenced_lock_new(open_client(TAGS), "stock", NULL, &held, NULL));
-    expect_ok(hl_fenced_lock_new(open_client(TAGS), "stock", NULL, &rival, NULL));
+    expect_ok(fenced_lock_new(open_client(TAGS), "stock", NULL, &held, NULL));
+    expect_ok(fenced_lock_new(open_client(TAGS), "stock", NULL, &rival, NULL));
     expect_told_of(held, rival);
 }
 
 Law(holder_tag, is_told_of_a_spin_lock)
 {
     hl_lock *held = NULL, *rival = NULL;
-    expect_ok(hl_spin_lock_new(open_client(TAGS), "stock", NULL, &held, NULL));
-    expect_ok(hl_spin_lock_new(open_client(TAGS), "stock", NULL, &rival, NULL));
+    expect_ok(spin_lock_new(open_client(TAGS), "stock", NULL, &held, NULL));
+    expect_ok(spin_lock_new(open_client(TAGS), "stock", NULL, &rival, NULL));
     expect_told_of(held, rival);
 }
 
@@ -80,10 +82,10 @@ Law(holder_tag, is_told_of_a_writer_to_writers_and_readers)
     expect_ok(hl_lock_acquire(own.write, NULL));
     expect_tag(rivals.write, "keeper");
     expect_told(rivals.write, 0);
-    expect_told(rivals.write, 30);
+    expect_told(rivals.write, slow_ms(1000));
     expect_told(rivals.read, 0);
-    expect_told(rivals.read, 30);
-    hl_lock_info info = inspected(rivals.read); /* nobody reads */
+    expect_told(rivals.read, slow_ms(1000));
+    hl_lock_info info = inspected(rivals.read); /* no reader holds it */
     expect_no_tag(&info);
     expect_ok(hl_lock_release(own.write, NULL));
     info = inspected(rivals.write);
@@ -104,9 +106,7 @@ Law(holder_tag, is_not_told_of_readers)
     expect_ok(hl_lock_acquire(later, NULL));
     check(wait_until(has_tag, later, 10000)); /* so one of the reader would be there, too */
     check_int(redis_int(server, "EXISTS " KEY), 0);
-    expect_outcome(
-        hl_lock_acquire_with(rivals.write, ACQUIRE(.wait_ms = 0, .ret_busy = &busy), NULL),
-        HL_EBUSY);
+    expect_outcome(acquire_past(rivals.write, ACQUIRE(.wait_ms = 0), &busy), HL_EBUSY);
     expect_no_tag(&busy);
     expect_ok(hl_lock_release(own.read, NULL));
     free_lock(own.read);
@@ -115,7 +115,7 @@ Law(holder_tag, is_not_told_of_readers)
     free_lock(rivals.write);
 }
 
-Law(holder_tag, is_told_of_each_member_of_a_multi_lock_and_of_the_one_that_is_busy)
+Law(holder_tag, is_told_of_each_member_of_a_multi_lock_and_of_the_busy_member)
 {
     hl_client *client = open_client(TAGS), *rival = open_client(TAGS);
     hl_lock *mine[] = {new_lock(client, "shelf"), new_lock(client, "stock")};
@@ -125,7 +125,7 @@ Law(holder_tag, is_told_of_each_member_of_a_multi_lock_and_of_the_one_that_is_bu
     expect_ok(hl_lock_acquire(mine[1], NULL));
     expect_tag(its[1], "keeper");
     expect_told(both, 0);
-    expect_told(both, 30);
+    expect_told(both, slow_ms(1000));
     expect_ok(hl_lock_release(mine[1], NULL));
     expect_ok(hl_lock_acquire(both, NULL));
     expect_tag(mine[0], "keeper");
@@ -151,7 +151,7 @@ static void wait_again(hl_client *client, hl_lock *lock)
         check_int(recorder_count(&told) > 0 || poll(&look, 1, (int)slow_ms(5000)) == 1, 1);
     }
     expect_story(&told, "done HL_OK");
-    struct hli_name *name = hli_lock_find_name(lock, owner);
+    struct hli_name *name = hli_lock_look_up(lock, owner, hli_name_find);
     check(name != NULL);
     pthread_mutex_lock(&name->mutex);
     const struct hli_tenure *tenure = hli_name_hold_of(name, owner);
@@ -161,9 +161,9 @@ static void wait_again(hl_client *client, hl_lock *lock)
     hli_name_unref(name);
 }
 
-#define DISPATCHED CLIENT(.flags = HL_CLIENT_TAGS | HL_CLIENT_DISPATCH)
+#define DISPATCHED CLIENT(.flags = HL_CLIENT_HOLDER_INFO | HL_CLIENT_DISPATCH)
 
-Law(holder_tag, names_the_thread_that_called_when_what_it_got_first_was_over)
+Law(holder_tag, names_the_thread_that_called_when_its_first_hold_was_over)
 {
     hl_client *client = open_client(DISPATCHED);
     wait_again(client, new_lock(client, "stock"));
@@ -174,4 +174,32 @@ Law(holder_tag, names_the_thread_that_called_when_its_fair_wait_began_anew)
     hl_client *client = open_client(DISPATCHED);
     setenv("HL_TEST_HANDLE", "fair", 1);
     wait_again(client, new_lock(client, "stock"));
+}
+
+static bool is_lost(void *client)
+{
+    return atomic_load(&((hl_client *)client)->counters.holds_now) == 0;
+}
+
+/* The call loses a member while it waits for another one. It acquires that member again, and this
+ * hold has a tag too. */
+Law(holder_tag, is_told_of_a_multi_lock_that_began_anew)
+{
+    static struct recorder told = RECORDER_INIT;
+    hl_client *client =
+        open_client(CLIENT(.flags = HL_CLIENT_HOLDER_INFO, .watchdog_timeout_ms = slow_ms(1000)));
+    hl_lock *both = NULL, *members[] = {new_lock(client, "stock"), new_lock(client, "work")};
+    name_me("keeper");
+    redis_do(server, "HSET work stranger:1 1");
+    redis_do(server, "PEXPIRE work 600000");
+    expect_ok(hl_multi_lock_new(members, 2, NULL, &both, NULL));
+    expect_ok(hl_lock_acquire_async(
+        keep_lock(both), ACQUIRE(.owner = new_owner(client), .wait_ms = -1), record_done, &told));
+    check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{work}"));
+    redis_do(server, "DEL stock");
+    check(wait_until(is_lost, client, 10000));
+    redis_do(server, "DEL work");
+    redis_do(server, "PUBLISH redisson_lock__channel:{work} 0");
+    expect_story(&told, "done HL_OK");
+    expect_tag(new_lock(open_client(TAGS), "stock"), "keeper");
 }

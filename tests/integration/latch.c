@@ -1,16 +1,13 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The latch: closing, counting down, opening; what stands in Redis and is told to Java; who waits,
- * and what wakes. */
+/* The latch: closing, counting down, opening; its key in Redis and its messages to Java; its
+ * waiters and their wake-ups. */
 
 #include "support/proxy.h"
 #include "support/recorder.h"
 #include "support/redis_link.h"
 #include "support/semaphore_support.h"
-
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
-#define TcpLaw(suite, name) Test(suite, name, .init = server_up_tcp, .fini = server_down)
 
 enum { WAITERS = 5 };
 
@@ -47,11 +44,11 @@ Law(latch, opens_when_it_has_been_counted_down)
 {
     begin();
     check_int(count_of(counted), 0);
-    expect_ok(hl_latch_await(awaited, NULL)); /* an open one is awaited by nobody */
-    expect_ok(hl_latch_set_count(counted, 3, NULL));
+    expect_ok(hl_latch_await(awaited, NULL)); /* an open latch needs no wait */
+    expect_ok(hl_latch_try_set_count(counted, 3, NULL));
     check_str(redis_str(server, "GET gate"), "3");
     check_int(redis_int(server, "PTTL gate"), -1);
-    expect_outcome(hl_latch_set_count(counted, 5, NULL), HL_EBUSY);
+    expect_outcome(hl_latch_try_set_count(counted, 5, NULL), HL_EEXIST);
     for (int left = 2; left >= 0; left--) {
         expect_outcome(hl_latch_await_for(awaited, HL_NO_WAIT, NULL), HL_EBUSY);
         expect_ok(hl_latch_count_down(left % 2 ? counted : awaited, NULL));
@@ -68,7 +65,7 @@ Law(latch, wakes_all_its_waiters_in_all_clients_by_the_last_count)
     hl_latch *also = new_latch(other, "gate");
     struct actor *elsewhere = actor_start();
     struct wait_call there = {.permits = 0};
-    expect_ok(hl_latch_set_count(counted, 2, NULL));
+    expect_ok(hl_latch_try_set_count(counted, 2, NULL));
     for (int i = 0; i < WAITERS; i++)
         await_as(i);
     begin_await(elsewhere, &there, also);
@@ -82,10 +79,10 @@ Law(latch, wakes_all_its_waiters_in_all_clients_by_the_last_count)
     expect_ok(end_call(elsewhere, &there));
 }
 
-Law(latch, lets_those_through_who_come_late)
+Law(latch, lets_late_callers_through)
 {
     begin();
-    expect_ok(hl_latch_set_count(counted, 1, NULL));
+    expect_ok(hl_latch_try_set_count(counted, 1, NULL));
     await_as(0);
     expect_ok(hl_latch_count_down(counted, NULL));
     expect_ok(end_call(actor[0], &call[0]));
@@ -99,12 +96,12 @@ Law(latch, stays_open_when_it_is_counted_below_zero_and_may_be_closed_again)
     begin();
     expect_ok(hl_latch_count_down(counted, NULL));
     check_int(redis_int(server, "EXISTS gate"), 0);
-    expect_ok(hl_latch_set_count(counted, 1, NULL));
+    expect_ok(hl_latch_try_set_count(counted, 1, NULL));
     expect_ok(hl_latch_count_down(counted, NULL));
     expect_ok(hl_latch_count_down(counted, NULL));
     check_int(count_of(counted), 0);
     check_int(redis_int(server, "EXISTS gate"), 0);
-    expect_ok(hl_latch_set_count(counted, 1, NULL));
+    expect_ok(hl_latch_try_set_count(counted, 1, NULL));
     await_as(0);
     expect_ok(hl_latch_count_down(counted, NULL));
     expect_ok(end_call(actor[0], &call[0]));
@@ -114,9 +111,9 @@ Law(latch, wakes_its_waiters_when_it_is_deleted)
 {
     begin();
     hl_error err = HL_ERROR_INIT;
-    expect_outcome(hl_latch_delete(counted, &err), HL_ENOTOWNER);
-    check_str(err.text, "delete: the latch is open");
-    expect_ok(hl_latch_set_count(counted, 9, NULL));
+    expect_outcome(hl_latch_delete(counted, &err), HL_ENOENT);
+    check_str(err.text, "delete 'gate': the latch is open");
+    expect_ok(hl_latch_try_set_count(counted, 9, NULL));
     await_as(0);
     await_as(1);
     expect_ok(hl_latch_delete(counted, NULL));
@@ -130,7 +127,7 @@ Law(latch, wakes_its_waiters_when_it_is_deleted)
 Law(latch, wakes_its_waiters_when_redisson_deletes_it)
 {
     begin();
-    expect_ok(hl_latch_set_count(counted, 2, NULL));
+    expect_ok(hl_latch_try_set_count(counted, 2, NULL));
     await_as(0);
     redis_do(server, "DEL gate");
     redis_do(server, "PUBLISH " LATCH_CHANNEL("gate") " 1");
@@ -143,12 +140,12 @@ Law(latch, tells_java_zero_when_it_opens_and_one_when_it_closes)
     redisContext *java = redis_link_connect(redis_server_socket(server));
     redisReply *reply = redisCommand(java, "SUBSCRIBE " LATCH_CHANNEL("gate"));
     freeReplyObject(reply);
-    expect_ok(hl_latch_set_count(counted, 2, NULL));
-    expect_outcome(hl_latch_set_count(counted, 2, NULL), HL_EBUSY);
+    expect_ok(hl_latch_try_set_count(counted, 2, NULL));
+    expect_outcome(hl_latch_try_set_count(counted, 2, NULL), HL_EEXIST);
     expect_ok(hl_latch_count_down(counted, NULL));
     expect_ok(hl_latch_count_down(counted, NULL));
     expect_ok(hl_latch_count_down(counted, NULL));
-    expect_ok(hl_latch_set_count(counted, 2, NULL));
+    expect_ok(hl_latch_try_set_count(counted, 2, NULL));
     expect_ok(hl_latch_delete(counted, NULL));
     redis_do(server, "PUBLISH " LATCH_CHANNEL("gate") " end");
     static const char *const says[] = {"1", "0", "1", "0", "end"};
@@ -165,14 +162,15 @@ Law(latch, ends_a_wait_with_its_time_or_its_cancel)
     begin();
     hl_error err = HL_ERROR_INIT;
     hl_cancel *cancel = new_cancel();
-    expect_ok(hl_latch_set_count(counted, 1, NULL));
-    expect_outcome(hl_latch_await_with(awaited, NULL, &err), HL_EBUSY);
+    expect_ok(hl_latch_try_set_count(counted, 1, NULL));
+    expect_outcome(hl_latch_await_with(awaited, WAIT(.wait_ms = HL_NO_WAIT), &err), HL_EBUSY);
     check_str(err.text, "await 'gate': the latch is closed");
     int64_t before_ns = now_ns();
-    expect_outcome(hl_latch_await_for(awaited, 50, &err), HL_ETIMEDOUT);
-    check(now_ns() - before_ns >= 50 * 1000000);
+    expect_outcome(hl_latch_await_for(awaited, slow_ms(1000), &err), HL_ETIMEDOUT);
+    check(now_ns() - before_ns >= slow_ms(1000) * 1000000);
     check_str(err.text, "await 'gate': the wait time is over; the latch is closed");
-    call[0].options = *ACQUIRE(.wait_ms = HL_WAIT_FOREVER, .cancel = cancel);
+    check(err.busy.locked && err.busy.available == 1);
+    call[0].options = *WAIT(.wait_ms = HL_WAIT_FOREVER, .cancel = cancel);
     await_as(0);
     await_as(1);
     hl_cancel_fire(cancel);
@@ -184,33 +182,12 @@ Law(latch, ends_a_wait_with_its_time_or_its_cancel)
     check_int(redis_int(server, "DBSIZE"), 2); /* the latch, and the note of who closed it */
 }
 
-Law(latch, is_a_meeting_for_those_who_count_down_and_await)
+Law(latch, refuses_options_of_a_wait_that_are_bad)
 {
     begin();
-    expect_ok(hl_latch_set_count(counted, 3, NULL));
-    expect_ok(hl_latch_count_down_and_await_async(awaited, ACQUIRE(.wait_ms = HL_WAIT_FOREVER),
-                                                  record_done, &told));
-    expect_waiters(waiter, 1);
-    expect_outcome(hl_latch_count_down_and_await(awaited, ACQUIRE(.wait_ms = 20), NULL),
-                   HL_ETIMEDOUT);
-    check_int(count_of(counted), 1);
-    expect_ok(hl_latch_count_down_and_await(counted, NULL, NULL)); /* the last one waits for none */
-    expect_story(&told, "done HL_OK");
-    expect_ok(hl_latch_set_count(counted, 1, NULL));
-    expect_ok(hl_latch_count_down_and_await_async(counted, NULL, record_done, &told));
-    expect_story(&told, "done HL_OK, done HL_OK");
-}
-
-Law(latch, counts_nothing_down_when_the_options_of_the_wait_are_bad)
-{
-    begin();
-    expect_ok(hl_latch_set_count(counted, 3, NULL));
-    const hl_acquire_options *bad[] = {ACQUIRE(.wait_ms = -2), ACQUIRE(.lease_ms = 1000),
-                                       ACQUIRE(.owner = new_owner(waiter))};
+    expect_ok(hl_latch_try_set_count(counted, 3, NULL));
+    const hl_wait_options *bad[] = {WAIT(.wait_ms = -2), WAIT(.wait_ms = INT64_MAX)};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        expect_outcome(hl_latch_count_down_and_await(awaited, bad[i], NULL), HL_EINVAL);
-        expect_outcome(hl_latch_count_down_and_await_async(awaited, bad[i], record_done, &told),
-                       HL_EINVAL);
         expect_outcome(hl_latch_await_with(awaited, bad[i], NULL), HL_EINVAL);
         expect_outcome(hl_latch_await_async(awaited, bad[i], record_done, &told), HL_EINVAL);
     }
@@ -220,12 +197,11 @@ Law(latch, counts_nothing_down_when_the_options_of_the_wait_are_bad)
 Law(latch, has_an_async_twin_of_every_call)
 {
     begin();
-    expect_ok(hl_latch_set_count_async(awaited, 2, record_done, &told));
+    expect_ok(hl_latch_try_set_count_async(awaited, 2, record_done, &told));
     check(recorder_wait(&told, 1));
-    expect_ok(hl_latch_await_async(awaited, NULL, record_done, &told));
+    expect_ok(hl_latch_await_async(awaited, WAIT(.wait_ms = 0), record_done, &told));
     check(recorder_wait(&told, 2));
-    expect_ok(
-        hl_latch_await_async(awaited, ACQUIRE(.wait_ms = HL_WAIT_FOREVER), record_done, &told));
+    expect_ok(hl_latch_await_async(awaited, WAIT(.wait_ms = HL_WAIT_FOREVER), record_done, &told));
     expect_ok(hl_latch_count_down_async(awaited, record_done, &told));
     check(recorder_wait(&told, 3));
     expect_ok(hl_latch_count_async(awaited, record_count, &told));
@@ -235,7 +211,7 @@ Law(latch, has_an_async_twin_of_every_call)
     expect_ok(hl_latch_delete_async(awaited, record_done, &told));
     check(recorder_wait(&told, 7));
     expect_story(&told, "done HL_OK, done HL_EBUSY, done HL_OK, count 1, done HL_OK, done HL_OK, "
-                        "done HL_ENOTOWNER");
+                        "done HL_ENOENT");
 }
 
 Law(latch, refuses_what_makes_no_sense)
@@ -253,25 +229,24 @@ Law(latch, refuses_what_makes_no_sense)
     check(none == NULL);
     static const int64_t bad[] = {0, -1, INT64_MIN};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        expect_outcome(hl_latch_set_count(counted, bad[i], NULL), HL_EINVAL);
-        expect_outcome(hl_latch_set_count_async(counted, bad[i], record_done, &told), HL_EINVAL);
+        expect_outcome(hl_latch_try_set_count(counted, bad[i], NULL), HL_EINVAL);
+        expect_outcome(hl_latch_try_set_count_async(counted, bad[i], record_done, &told),
+                       HL_EINVAL);
     }
     expect_outcome(hl_latch_count(counted, NULL, NULL), HL_EINVAL);
     expect_outcome(hl_latch_count_async(counted, NULL, NULL), HL_EINVAL);
     expect_outcome(hl_latch_await_async(counted, NULL, NULL, NULL), HL_EINVAL);
-    expect_outcome(hl_latch_count_down_and_await_async(counted, NULL, NULL, NULL), HL_EINVAL);
     expect_outcome(hl_latch_count_down(NULL, NULL), HL_EINVAL);
-    expect_outcome(hl_latch_count_down_and_await(NULL, NULL, NULL), HL_EINVAL);
     hl_latch_free(NULL);
-    check(hl_latch_name(NULL) == NULL);
-    check_str(hl_latch_name(counted), "gate");
+    check(hl_latch_name(NULL, NULL) == NULL);
+    check_str(hl_latch_name(counted, NULL), "gate");
     check_int(redis_int(server, "DBSIZE"), 0);
     close_client(counter);
     expect_outcome(hl_latch_await(counted, NULL), HL_ECLOSED);
     expect_outcome(hl_latch_count_down(counted, NULL), HL_ECLOSED);
 }
 
-Law(latch, is_not_what_goes_by_its_name)
+Law(latch, refuses_a_key_of_another_type)
 {
     begin();
     int64_t count;
@@ -280,23 +255,23 @@ Law(latch, is_not_what_goes_by_its_name)
     expect_outcome(hl_latch_count_down(awaited, NULL), HL_ESERVER);
     expect_outcome(hl_latch_count(awaited, &count, NULL), HL_ESERVER);
     expect_outcome(hl_latch_delete(awaited, NULL), HL_ESERVER); /* a lock is not opened by this */
-    expect_outcome(hl_latch_set_count(awaited, 1, NULL), HL_EBUSY);
+    expect_outcome(hl_latch_try_set_count(awaited, 1, NULL), HL_EEXIST);
     check_int(redis_int(server, "HLEN gate"), 1);
 }
 
 Law(latch, may_count_from_as_much_as_java_does)
 {
     begin();
-    expect_ok(hl_latch_set_count(counted, INT64_MAX, NULL));
+    expect_ok(hl_latch_try_set_count(counted, INT64_MAX, NULL));
     check_str(redis_str(server, "GET gate"), "9223372036854775807");
     expect_ok(hl_latch_count_down(counted, NULL));
     check_int(count_of(counted), INT64_MAX - 1);
 }
 
-Law(latch, is_polled_when_nobody_tells_of_its_opening)
+Law(latch, is_polled_when_no_message_tells_of_its_opening)
 {
     begin_at(redis_server_url(server), 100);
-    expect_ok(hl_latch_set_count(counted, 1, NULL));
+    expect_ok(hl_latch_try_set_count(counted, 1, NULL));
     await_as(0);
     redis_do(server, "DEL gate"); /* nothing is published */
     expect_ok(end_call(actor[0], &call[0]));
@@ -306,7 +281,7 @@ TcpLaw(latch, is_polled_after_a_message_was_lost)
 {
     struct proxy *proxy = proxy_start_before(server);
     begin_at(proxy_url(proxy), 100);
-    expect_ok(hl_latch_set_count(counted, 1, NULL));
+    expect_ok(hl_latch_try_set_count(counted, 1, NULL));
     await_as(0);
     proxy_drop_messages(proxy, "redisson_countdownlatch", 1);
     expect_ok(hl_latch_count_down(counted, NULL));
@@ -320,7 +295,7 @@ TcpLaw(latch, is_looked_at_again_when_the_subscription_is_confirmed)
     enum { PUBSUB_LINK = 1 };
     struct proxy *proxy = proxy_start_before(server);
     begin_at(proxy_url(proxy), slow_ms(60000));
-    expect_ok(hl_latch_set_count(counted, 1, NULL));
+    expect_ok(hl_latch_try_set_count(counted, 1, NULL));
     proxy_hold(proxy, PUBSUB_LINK, PROXY_UP);
     actor[0] = actor_start();
     begin_await(actor[0], &call[0], awaited);
@@ -337,7 +312,7 @@ TcpLaw(latch, is_looked_at_again_after_a_reconnect)
 {
     struct proxy *proxy = proxy_start_before(server);
     begin_at(proxy_url(proxy), slow_ms(60000));
-    expect_ok(hl_latch_set_count(counted, 1, NULL));
+    expect_ok(hl_latch_try_set_count(counted, 1, NULL));
     await_as(0);
     await_as(1);
     proxy_refuse(proxy, true);
@@ -350,8 +325,8 @@ TcpLaw(latch, is_looked_at_again_after_a_reconnect)
     proxy_stop(proxy);
 }
 
-/* The answer that is on its way is of the latch that was open; who comes now finds it closed. */
-TcpLaw(latch, lets_nobody_through_by_an_answer_from_before_he_came)
+/* The answer on its way says that the latch was open; a caller that comes now finds it closed. */
+TcpLaw(latch, lets_no_caller_through_by_an_answer_from_before_its_call)
 {
     struct proxy *proxy = proxy_start_before(server);
     begin_at(proxy_url(proxy), slow_ms(60000));
@@ -361,7 +336,7 @@ TcpLaw(latch, lets_nobody_through_by_an_answer_from_before_he_came)
     begin_await(actor[0], &call[0], awaited);
     while (proxy_kept(proxy, 0, PROXY_DOWN) == 0)
         deadline_nap();
-    expect_ok(hl_latch_set_count(counted, 1, NULL));
+    expect_ok(hl_latch_try_set_count(counted, 1, NULL));
     actor[1] = actor_start();
     begin_await(actor[1], &call[1], awaited);
     expect_waiters(waiter, 2);

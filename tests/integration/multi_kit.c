@@ -5,34 +5,15 @@
 
 #include "multi_kit.h"
 
-#include "support/actor.h"
-
 #include <hirelock/multi_lock.h>
 
-enum { MULTIS = 64, MEMBERS = 8, STRANGERS_COUNT = 1 };
-
-static hl_lock *multis[MULTIS];
-static int multi_count;
-
-void multi_down(void)
-{
-    actors_stop();
-    for (int i = 0; i < multi_count; i++)
-        hl_lock_free(multis[i]);
-    server_down();
-}
-
-static hl_lock *keep(hl_lock *lock)
-{
-    check(multi_count < MULTIS);
-    return multis[multi_count++] = lock;
-}
+enum { MEMBERS = 8, STRANGERS_COUNT = 1 };
 
 hl_lock *new_multi_of(hl_lock *const *members, size_t count)
 {
     hl_lock *lock = NULL;
     expect_ok(hl_multi_lock_new(members, count, NULL, &lock, NULL));
-    return keep(lock);
+    return keep_lock(lock);
 }
 
 /* Calls each with one name of "a b c". */
@@ -67,7 +48,7 @@ hl_lock *new_multi_with(hl_client *client, const char *names, const hl_lock_opti
     hl_lock *lock = NULL;
     for_each_name(names, add_member, &crew);
     expect_ok(hl_multi_lock_new(crew.member, crew.count, options, &lock, NULL));
-    return keep(lock);
+    return keep_lock(lock);
 }
 
 hl_lock *new_multi(hl_client *client, const char *names)

@@ -3,22 +3,19 @@
 
 /*
  * The words in which tests speak of multi-locks: names in one string, "a b c", and what stands in
- * Redis for each. A test begins with server_up() and ends with multi_down().
+ * Redis for each.
  */
 #ifndef HL_TEST_MULTI_KIT_H
 #define HL_TEST_MULTI_KIT_H
 
-#include "support/lock_support.h"
-
-/* For .fini: frees the handles that were made here, and all that server_down() frees. */
-void multi_down(void);
+#include "support/kit.h"
 
 /* A handle of these names, in this order; options may be NULL. */
 hl_lock *new_multi(hl_client *client, const char *names);
 hl_lock *new_multi_with(hl_client *client, const char *names, const hl_lock_options *options);
 hl_lock *new_multi_of(hl_lock *const *members, size_t count);
 
-/* A stranger has this lock, for ms; and no more. */
+/* A foreign client holds this lock for ms, and no longer. */
 void stranger_takes(const char *name, int64_t ms);
 void stranger_leaves(const char *name);
 

@@ -1,12 +1,11 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The multi-lock, when nobody has to wait: all of its members are taken, or none is. */
+/* The multi-lock without waiting: all of its members are acquired, or none is. */
 
 #include "multi_kit.h"
 #include "support/actor.h"
-
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = multi_down)
+#include "support/kinds.h"
 
 Law(multi_lock, takes_all_its_members_and_gives_all_back)
 {
@@ -54,7 +53,7 @@ Law(multi_lock, has_the_names_of_its_members_in_order_and_each_once)
     expect_nothing_left();
 }
 
-Law(multi_lock, of_one_member_is_that)
+Law(multi_lock, of_one_member_is_that_member)
 {
     hl_client *client = open_client(NULL);
     hl_lock *lock = new_multi(client, "a");
@@ -143,14 +142,14 @@ Law(multi_lock, excludes_threads_of_its_own_client)
     expect_nothing_left();
 }
 
-Law(multi_lock, says_which_member_was_busy_and_who_has_it)
+Law(multi_lock, reports_the_busy_member_and_its_holder)
 {
     hl_client *client = open_client(NULL);
     hl_lock *lock = new_multi(client, "a b c");
-    hl_lock_info busy = HL_LOCK_INFO_INIT;
     hl_error err = HL_ERROR_INIT;
     stranger_takes("b", 60000);
-    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.ret_busy = &busy), &err), HL_EBUSY);
+    expect_outcome(hl_lock_try_acquire(lock, &err), HL_EBUSY);
+    const hl_lock_info busy = err.busy;
     check(busy.locked && !busy.mine);
     check_str(busy.owner, "0a1b2c3d-0000-4000-8000-1234567890ab:71");
     check_str(err.text, "acquire 'b': held by 0a1b2c3d-0000-4000-8000-1234567890ab:71");
@@ -243,8 +242,8 @@ Law(multi_lock, may_have_fenced_and_spin_locks_as_members)
 {
     hl_client *client = open_client(NULL);
     hl_lock *members[] = {NULL, new_lock(client, "b"), NULL, new_lock(client, "d")};
-    expect_ok(hl_fenced_lock_new(client, "c", NULL, &members[0], NULL));
-    expect_ok(hl_spin_lock_new(client, "a", NULL, &members[2], NULL));
+    expect_ok(fenced_lock_new(client, "c", NULL, &members[0], NULL));
+    expect_ok(spin_lock_new(client, "a", NULL, &members[2], NULL));
     hl_lock *lock = new_multi_of(members, 4);
     expect_ok(hl_lock_acquire(lock, NULL));
     expect_all_held_by(client, "a b c d");
@@ -288,7 +287,6 @@ Law(multi_lock, refuses_what_makes_no_sense)
     hl_client *client = open_client(NULL), *other = open_client(NULL);
     hl_lock *a = new_lock(client, "a"), *multi = new_multi(client, "b c"), *lock = NULL;
     hl_owner *stranger = new_owner(other);
-    uint64_t token = 0;
     int codes[2];
 #define refused(members, count, options)                                                           \
     expect_outcome(hl_multi_lock_new(members, count, options, &lock, NULL), HL_EINVAL)
@@ -303,7 +301,6 @@ Law(multi_lock, refuses_what_makes_no_sense)
             (&(hl_lock_options){.size = sizeof(hl_lock_options), .name_length = 1}));
     expect_outcome(hl_multi_lock_new(&a, 1, NULL, NULL, NULL), HL_EINVAL);
     check(lock == NULL);
-    expect_outcome(hl_lock_acquire_with(multi, ACQUIRE(.ret_token = &token), NULL), HL_EINVAL);
     expect_outcome(hl_lock_acquire_with(multi, ACQUIRE(.lease_ms = 5), NULL), HL_EINVAL);
     expect_outcome(hl_lock_acquire_with(multi, ACQUIRE(.wait_ms = -2), NULL), HL_EINVAL);
     expect_outcome(hl_lock_acquire_with(multi, ACQUIRE(.owner = stranger), NULL), HL_EINVAL);
@@ -312,8 +309,9 @@ Law(multi_lock, refuses_what_makes_no_sense)
     expect_outcome(hl_multi_lock_release_each(NULL, NULL, codes, NULL), HL_EINVAL);
     expect_outcome(hl_multi_lock_release_each(multi, stranger, codes, NULL), HL_EINVAL);
     check(codes[0] == HL_EINVAL && codes[1] == HL_EINVAL);
-    expect_outcome(hl_lock_set_and_release(multi, NULL,
-                                           &(hl_write){.size = sizeof(hl_write), .key = "k"}, NULL),
-                   HL_ENOTSUP);
+    expect_outcome(
+        hl_lock_set_and_release(
+            multi, NULL, &(hl_fenced_write){.size = sizeof(hl_fenced_write), .key = "k"}, NULL),
+        HL_ENOTSUP);
     expect_nothing_left();
 }

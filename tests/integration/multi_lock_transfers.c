@@ -13,8 +13,6 @@
 
 #include <sys/mman.h>
 
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = multi_down)
-
 enum { ACCOUNTS = 5, PROCESSES = 3, TELLERS = 3, TRANSFERS = 50, START = 1000 };
 enum { READY, GO };
 
@@ -143,11 +141,11 @@ static void wait_until_killed(struct process *self, void *arg)
     check_msg(false, "it has both: %d", rc);
 }
 
-Law(transfers, are_held_up_by_one_that_dies_while_it_waits_for_its_lease_at_most)
+Law(transfers, are_held_up_by_a_process_that_dies_in_its_wait_for_its_lease_at_most)
 {
+    stranger_takes("b", 60000);
     struct process *process =
         process_start(wait_until_killed, (void *)(uintptr_t)redis_server_url(server));
-    stranger_takes("b", 60000);
     check(redis_wait_int(server, 1, 5000, "EXISTS a"));
     check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{b}"));
     process_kill(process);

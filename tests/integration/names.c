@@ -1,12 +1,11 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* Names and arguments: what is a lock's name, and what every call refuses. */
+/* Names and arguments: the rules for a lock's name, and the arguments that every call refuses. */
 
-#include "support/lock_support.h"
+#include "support/kinds.h"
+#include "support/kit.h"
 #include "support/recorder.h"
-
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
 
 static const int64_t most_ms = INT64_C(100000000000);
 
@@ -17,7 +16,7 @@ Law(name, may_have_any_bytes)
     hl_client *client = open_client(NULL);
     hl_lock *lock = NULL;
     size_t ret_length = 0;
-    expect_ok(hl_lock_new_bytes(client, bytes, length, &lock, NULL));
+    expect_ok(lock_new_bytes(client, bytes, length, &lock, NULL));
     check(memcmp(hl_lock_name(lock, &ret_length), bytes, sizeof bytes) == 0); /* and its NUL */
     check_int(ret_length, length);
     check(hl_lock_name(lock, NULL) != NULL);
@@ -29,13 +28,13 @@ Law(name, may_have_any_bytes)
     hl_lock_free(lock);
 }
 
-Law(name, is_never_that_of_another_locks_queue)
+Law(name, is_never_the_key_of_another_locks_queue)
 {
     hl_client *client = open_client(NULL);
     hl_lock *lock = NULL;
     hl_error err = HL_ERROR_INIT;
     expect_outcome(hl_lock_new(client, "hirelock_queue:{stock}", &lock, &err), HL_EINVAL);
-    check(strstr(err.text, "hirelock_queue:") != NULL);
+    check_str(err.text, "the name begins with hirelock_queue:, as keys beside a lock do");
     expect_outcome(hl_lock_new(client, "hirelock_queue:", &lock, NULL), HL_EINVAL);
     expect_ok(hl_lock_new(client, "hirelock_queue", &lock, NULL));
     hl_lock_free(lock);
@@ -45,7 +44,7 @@ Law(name, is_shown_escaped_in_error_texts)
 {
     hl_lock *lock = NULL;
     hl_error err = HL_ERROR_INIT;
-    expect_ok(hl_lock_new_bytes(open_client(NULL), "a\0\n'", 4, &lock, NULL));
+    expect_ok(lock_new_bytes(open_client(NULL), "a\0\n'", 4, &lock, NULL));
     expect_outcome(hl_lock_release(lock, &err), HL_ENOTOWNER);
     check_str(err.text, "release 'a\\x00\\x0a\\x27': this owner does not hold the lock");
     hl_lock_free(lock);
@@ -63,21 +62,50 @@ Law(name, of_512_bytes_works_and_a_longer_one_is_refused)
     expect_held_by(client, lock, 1);
     name[512] = 'n';
     name[513] = '\0';
-    expect_outcome(hl_lock_new(client, name, &none, NULL), HL_EINVAL);
-    expect_outcome(hl_lock_new_bytes(client, name, SIZE_MAX, &none, NULL), HL_EINVAL);
+    hl_error err = HL_ERROR_INIT;
+    expect_outcome(hl_lock_new(client, name, &none, &err), HL_EINVAL);
+    check_str(err.text, "the name has 513 bytes: at most 512 are allowed");
+    expect_outcome(lock_new_bytes(client, name, SIZE_MAX, &none, NULL), HL_EINVAL);
     check(none == NULL);
 }
 
 Law(name, that_is_empty_or_would_split_its_slots_is_refused)
 {
-    static const char *const refused[] = {"", "a{", "{}", "a}b{", "a{}b"};
+    static const char *const refused[] = {"a{", "{}", "a}b{", "a{}b"};
     hl_client *client = open_client(NULL);
+    hl_lock *lock = NULL;
+    hl_error err = HL_ERROR_INIT;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        hl_lock *lock = NULL;
-        hl_error err = HL_ERROR_INIT;
         expect_outcome(hl_lock_new(client, refused[i], &lock, &err), HL_EINVAL);
-        check(strstr(err.text, "1 to 512 bytes") != NULL && lock == NULL);
+        check_str(err.text, "the braces of the name would put its keys into different slots of a "
+                            "cluster");
     }
+    expect_outcome(hl_lock_new(client, "", &lock, &err), HL_EINVAL);
+    check_str(err.text, "the name is empty");
+    check(lock == NULL);
+}
+
+/* Redisson derives the same keys from both. */
+Law(name, in_braces_is_none_of_a_fair_lock_nor_of_permits)
+{
+    hl_client *client = open_client(NULL), *prefixed = open_client(CLIENT(.name_prefix = "{a"));
+    hl_lock *lock = NULL;
+    hl_permits *permits = NULL;
+    hl_error err = HL_ERROR_INIT;
+    expect_outcome(fair_lock_new(client, "{x}", NULL, &lock, &err), HL_EINVAL);
+    check_msg(strstr(err.text, "braces around another") != NULL, "%s", err.text);
+    expect_outcome(hl_permits_new(client, "{x}", &permits, &err), HL_EINVAL);
+    check_msg(strstr(err.text, "braces around another") != NULL, "%s", err.text);
+    expect_outcome(fair_lock_new(prefixed, "b}", NULL, &lock, NULL), HL_EINVAL);
+    check(!lock && !permits);
+    expect_ok(fair_lock_new(client, "{x}:1", NULL, &lock, NULL));
+    hl_lock_free(lock);
+    expect_ok(fair_lock_new(prefixed, "b}:1", NULL, &lock, NULL));
+    hl_lock_free(lock);
+    expect_ok(hl_permits_new(client, "a{x}", &permits, NULL));
+    hl_permits_free(permits);
+    expect_ok(hl_lock_new(client, "{x}", &lock, NULL)); /* what it shares mends itself */
+    hl_lock_free(lock);
 }
 
 Law(name, carries_the_clients_prefix)
@@ -97,7 +125,7 @@ static void expect_no_handle(hl_client *client, const hl_lock_options *options, 
 {
     hl_lock *none = NULL;
     hl_error err = HL_ERROR_INIT;
-    expect_outcome(hl_lock_new_with(client, "stock", options, &none, &err), HL_EINVAL);
+    expect_outcome(lock_new_with(client, "stock", options, &none, &err), HL_EINVAL);
     check_msg(strstr(err.text, word) != NULL && none == NULL, "%s", err.text);
 }
 
@@ -106,31 +134,55 @@ Law(a_locks_options, that_make_no_sense_are_refused)
     hl_client *client = open_client(NULL);
     hl_lock *lock = NULL;
     hl_lock_options options = HL_LOCK_OPTIONS_INIT;
-    options.linger_ms = -1;
-    expect_no_handle(client, &options, "linger_ms");
-    options.linger_ms = 1001;
-    expect_no_handle(client, &options, "linger_ms");
-    options.linger_ms = 1000;
-    options.flags = HL_LOCK_POSTED_RELEASE | 1u << 31;
+    options.retain_ms = -1;
+    expect_no_handle(client, &options, "retain_ms");
+    options.retain_ms = 1001;
+    expect_no_handle(client, &options, "retain_ms");
+    options.retain_ms = 1000;
+    options.flags = HL_LOCK_ASYNC_RELEASE | 1u << 31;
     expect_no_handle(client, &options, "flags");
-    options.flags = HL_LOCK_POSTED_RELEASE;
+    options.flags = HL_LOCK_ASYNC_RELEASE;
     options.size = 3;
     expect_no_handle(client, &options, "size");
     options.size = sizeof options;
-    expect_outcome(hl_lock_new_with(client, NULL, &options, &lock, NULL), HL_EINVAL);
-    expect_outcome(hl_lock_new_with(NULL, "stock", &options, &lock, NULL), HL_EINVAL);
-    expect_outcome(hl_lock_new_with(client, "stock", &options, NULL, NULL), HL_EINVAL);
+    expect_outcome(lock_new_with(client, NULL, &options, &lock, NULL), HL_EINVAL);
+    expect_outcome(lock_new_with(NULL, "stock", &options, &lock, NULL), HL_EINVAL);
+    expect_outcome(lock_new_with(client, "stock", &options, NULL, NULL), HL_EINVAL);
     options.name_length = 513;
-    expect_no_handle(client, &options, "1 to 512 bytes");
+    expect_no_handle(client, &options, "at most 512");
     options.name_length = 3; /* of bytes, and not of a C string */
-    expect_ok(hl_lock_new_with(client, "a\0b and more", &options, &lock, NULL));
+    expect_ok(lock_new_with(client, "a\0b and more", &options, &lock, NULL));
     size_t length = 0;
     check(memcmp(hl_lock_name(lock, &length), "a\0b", 4) == 0);
     check_int(length, 3);
     close_client(client);
     hl_lock *late = NULL;
-    expect_outcome(hl_lock_new_with(client, "stock", NULL, &late, NULL), HL_ECLOSED);
+    expect_outcome(lock_new_with(client, "stock", NULL, &late, NULL), HL_ECLOSED);
     hl_lock_free(lock); /* by which the client was still there */
+}
+
+Law(a_locks_kind, refuses_options_of_another_kind)
+{
+    static const hl_lock_options bad[] = {
+        {.size = sizeof(bad[0]), .kind = (hl_lock_kind)6},
+        {.size = sizeof(bad[0]), .kind = (hl_lock_kind)-1},
+        {.size = sizeof(bad[0]), .backoff_min_ms = 1},
+        {.size = sizeof(bad[0]), .backoff_max_ms = 1},
+        {.size = sizeof(bad[0]), .flags = HL_LOCK_SUBSCRIBE},
+        {.size = sizeof(bad[0]), .flags = HL_LOCK_PREFER_WRITERS},
+        {.size = sizeof(bad[0]), .kind = HL_LOCK_READ, .flags = HL_LOCK_PREFER_WRITERS},
+        {.size = sizeof(bad[0]), .kind = HL_LOCK_FAIR, .retain_ms = 10},
+        {.size = sizeof(bad[0]), .kind = HL_LOCK_WRITE, .retain_ms = 10},
+    };
+    hl_client *client = open_client(NULL);
+    hl_lock *none = NULL;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        hl_lock_options options = bad[i];
+        options.name = "stock";
+        expect_outcome(hl_lock_new_with(client, &options, &none, NULL), HL_EINVAL);
+    }
+    expect_outcome(hl_lock_new_with(client, NULL, &none, NULL), HL_EINVAL);
+    check(none == NULL);
 }
 
 Law(arguments, that_are_missing_are_refused)
@@ -145,7 +197,7 @@ Law(arguments, that_are_missing_are_refused)
     expect_outcome(hl_lock_new(client, NULL, &ret, NULL), HL_EINVAL);
     expect_outcome(hl_lock_new(client, "stock", NULL, NULL), HL_EINVAL);
     expect_outcome(hl_lock_acquire(NULL, &err), HL_EINVAL);
-    check_str(err.text, "the lock is NULL");
+    check_str(err.text, "the handle (lock, semaphore, latch) is NULL");
     expect_outcome(hl_lock_try_acquire(NULL, NULL), HL_EINVAL);
     expect_outcome(hl_lock_acquire_for(NULL, 1, NULL), HL_EINVAL);
     expect_outcome(hl_lock_release(NULL, NULL), HL_EINVAL);
@@ -221,7 +273,7 @@ Law(arguments, out_of_range_are_refused_and_leave_nothing_behind)
     check(pttl_of(lock) > most_ms - 60000);
 }
 
-Law(f21_a_lease, shorter_than_its_own_margin_allows_is_refused)
+Law(a_lease, shorter_than_its_own_margin_allows_is_refused)
 {
     hl_lock *lock = new_lock(open_client(NULL), "stock");
     for (int64_t lease_ms = 1; lease_ms < 10; lease_ms++)
@@ -229,9 +281,10 @@ Law(f21_a_lease, shorter_than_its_own_margin_allows_is_refused)
     check_int(redis_int(server, "EXISTS stock"), 0);
 }
 
-Law(options, of_an_older_program_keep_the_defaults_of_what_it_does_not_know)
+Law(options, of_an_older_program_keep_the_defaults_of_newer_fields)
 {
     hl_acquire_options older = HL_ACQUIRE_OPTIONS_INIT;
+    older.wait_ms = HL_NO_WAIT;
     hl_client_options older_client = HL_CLIENT_OPTIONS_INIT;
     older_client.size = offsetof(hl_client_options, name_prefix);
     older_client.name_prefix = (const char *)8; /* never looked at */

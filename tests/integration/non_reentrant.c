@@ -1,18 +1,17 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* Locks that do not nest: who holds is told so, and nothing is changed. */
+/* Locks that do not nest: a nested acquire by the holder is refused, and changes nothing. */
 
 #include "support/actor.h"
-#include "support/lock_support.h"
+#include "support/kinds.h"
+#include "support/kit.h"
 #include "support/recorder.h"
-
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
 
 static hl_lock *new_flat(hl_client *client, const hl_lock_options *options)
 {
     hl_lock *lock = NULL;
-    expect_ok(hl_lock_new_with(client, "stock", options, &lock, NULL));
+    expect_ok(lock_new_with(client, "stock", options, &lock, NULL));
     return lock;
 }
 
@@ -41,7 +40,7 @@ Law(a_flat_lock, tells_its_owner_that_it_would_wait_for_itself)
     hl_lock_free(lock);
 }
 
-Law(a_flat_lock, whose_hold_was_lost_says_that_and_not_that_it_is_held)
+Law(a_flat_lock, reports_a_lost_hold_as_lost_and_not_as_held)
 {
     hl_lock *lock = new_flat(open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS)), FLAT(0));
     expect_ok(hl_lock_acquire(lock, NULL));
@@ -92,16 +91,16 @@ Law(a_flat_lock, does_not_nest_in_a_hold_that_another_handle_began)
     hl_lock_free(lock);
 }
 
-Law(a_flat_lock, that_lingers_is_taken_up_but_not_nested)
+Law(a_flat_lock, is_resumed_when_retained_but_never_nested)
 {
     hl_client *client = open_client(NULL);
-    hl_lock *lock = new_flat(client, FLAT(.linger_ms = 1000));
+    hl_lock *lock = new_flat(client, FLAT(.retain_ms = 1000));
     for (int i = 0; i < 100; i++) {
         expect_ok(hl_lock_acquire(lock, NULL));
         expect_outcome(hl_lock_acquire(lock, NULL), HL_EDEADLK);
         expect_ok(hl_lock_release(lock, NULL));
     }
-    check(stats_of(client).lingers > 0);
+    check(stats_of(client).retained > 0);
     hl_lock_free(lock);
 }
 

@@ -1,20 +1,18 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* What is not passed, and whose business it is when what was passed is lost. */
+/* Holds that are not passed, and the loss of a hold that was passed. */
 
 #include "passing_line.h"
 #include "support/actor.h"
 
 #include <poll.h>
 
-#define Law(suite, name) Test(suite, name, .init = server_up_tcp, .fini = server_down)
-
 enum { OFTEN = 20 };
 
 static struct recorder events = RECORDER_INIT, first_events = RECORDER_INIT;
 
-Law(f14_a_leased_hold, is_neither_passed_nor_given_by_a_pass)
+TcpLaw(a_leased_hold, is_neither_passed_nor_given_by_a_pass)
 {
     begin(NULL);
     for (int i = 0; i < OFTEN; i++) {
@@ -27,7 +25,7 @@ Law(f14_a_leased_hold, is_neither_passed_nor_given_by_a_pass)
     }
 }
 
-Law(f14_a_leased_hold, that_was_taken_deeper_without_a_lease_time_is_passed)
+TcpLaw(a_leased_hold, that_was_taken_deeper_without_a_lease_time_is_passed)
 {
     begin(NULL);
     uint64_t before = passes();
@@ -45,7 +43,7 @@ Law(f14_a_leased_hold, that_was_taken_deeper_without_a_lease_time_is_passed)
     }
 }
 
-Law(pass, is_none_before_the_hold_is_as_old_as_it_must_become)
+TcpLaw(pass, is_not_made_before_the_hold_is_as_old_as_it_must_become)
 {
     begin(NULL);
     for (int i = 0; i < 3; i++) {
@@ -56,11 +54,11 @@ Law(pass, is_none_before_the_hold_is_as_old_as_it_must_become)
     }
 }
 
-Law(pass, is_none_in_the_last_third_of_the_lease)
+TcpLaw(pass, is_not_made_in_the_last_third_of_the_lease)
 {
     begin(NULL);
     begin_passed(&plain);
-    tamper(current()->word_at = hli_now() + HLI_MS(60000);
+    tamper(current()->no_waiters_at = hli_now() + HLI_MS(60000);
            current()->valid_until = hli_now() + HLI_MS(9000));
     uint64_t before = passes();
     line_up(1, &plain);
@@ -69,9 +67,9 @@ Law(pass, is_none_in_the_last_third_of_the_lease)
     check_int(passes(), before);
 }
 
-/* ---- F4: what keeps a tenure never shortens its lease ---- */
+/* ---- A KEEP never shortens the lease ---- */
 
-Law(f4_a_keep, never_shortens_a_longer_lease)
+TcpLaw(a_keep, never_shortens_a_longer_lease)
 {
     begin(NULL);
     struct deadline deadline = deadline_in(20000);
@@ -82,7 +80,7 @@ Law(f4_a_keep, never_shortens_a_longer_lease)
         give(line[0]);
         int turn = atomic_load(&told[1]) + 1;
         int64_t calls = redis_evalsha_calls(server);
-        tamper(if (current()->word_at) current()->word_at = hli_now() - HLI_MS(11));
+        tamper(if (current()->no_waiters_at) current()->no_waiters_at = hli_now() - HLI_MS(11));
         uint64_t before = passes();
         line_up(1, &plain);
         give(line[0]);
@@ -96,9 +94,9 @@ Law(f4_a_keep, never_shortens_a_longer_lease)
     }
 }
 
-/* ---- Losing what was passed ---- */
+/* ---- The loss of a passed hold ---- */
 
-Law(pass, makes_the_loss_the_business_of_whoever_holds_now)
+TcpLaw(pass, makes_a_loss_known_to_the_new_holder)
 {
     begin(CLIENT(.watchdog_timeout_ms = 90000));
     struct deadline deadline = deadline_in(20000);
@@ -106,7 +104,7 @@ Law(pass, makes_the_loss_the_business_of_whoever_holds_now)
         check(!deadline_is_over(deadline));
         begin_passed(ACQUIRE(.on_event = record_event, .event_arg = &first_events));
         redis_do(server, "DEL stock");
-        tamper(if (current()) current()->word_at = hli_now() - HLI_MS(11));
+        tamper(if (current()) current()->no_waiters_at = hli_now() - HLI_MS(11));
         int turn = atomic_load(&told[1]) + 1;
         line_up(1, ACQUIRE(.on_event = record_event, .event_arg = &events));
         bool is_released = hl_lock_release_as(stock, line[0], NULL) == HL_OK;
@@ -122,7 +120,7 @@ Law(pass, makes_the_loss_the_business_of_whoever_holds_now)
     expect_story(&first_events, "");
 }
 
-Law(pass, to_a_thread_that_ends_is_a_hold_that_is_lost)
+TcpLaw(pass, to_a_thread_that_ends_is_a_hold_that_is_lost)
 {
     begin(CLIENT(.on_event = record_event, .arg = &events));
     struct actor *first = NULL, *second = NULL;
@@ -156,7 +154,7 @@ static bool is_over(void *arg)
     return redis_int(server, "PTTL stock") < 0;
 }
 
-Law(f16_a_pass, that_its_caller_hears_of_too_late_is_no_hold)
+TcpLaw(a_pass, that_its_caller_hears_of_too_late_is_no_hold)
 {
     begin(CLIENT(.flags = HL_CLIENT_DISPATCH, .watchdog_timeout_ms = slow_ms(300)));
     hl_lock *rivals = new_lock(open_client(NULL), "stock");

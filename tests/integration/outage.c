@@ -1,27 +1,27 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* What an outage is, and what is none. */
+/* When the client takes silence for an outage, and when it does not. */
 
-#include "support/lock_support.h"
+#include "support/kit.h"
 
-Test(outage, is_not_when_a_waiter_sleeps_longer_between_its_polls_than_the_outage_timeout,
-     .init = server_up, .fini = server_down)
+Law(outage, is_not_suspected_when_a_waiter_sleeps_past_the_outage_timeout_between_polls)
 {
     hl_client *holder = open_client(NULL);
-    hl_client *waiter = open_client(CLIENT(.outage_timeout_ms = 50, .poll_ms = 10000));
+    hl_client *waiter = open_client(CLIENT(.outage_timeout_ms = slow_ms(1000), .poll_ms = 10000));
     hl_lock *held = new_lock(holder, "long"), *wanted = new_lock(waiter, "long");
     int64_t begin = now_ms();
 
     expect_ok(hl_lock_acquire(held, NULL));
-    expect_outcome(hl_lock_acquire_for(wanted, 300, NULL), HL_ETIMEDOUT);
-    check_msg(now_ms() - begin >= 300, "the wait ended after %lld ms",
+    expect_outcome(hl_lock_acquire_for(wanted, slow_ms(2500), NULL), HL_ETIMEDOUT);
+    check_msg(now_ms() - begin >= slow_ms(2500), "the wait ended after %lld ms",
               (long long)(now_ms() - begin));
 }
 
-Test(outage, ends_a_call_by_the_reason_and_not_as_a_timeout, .init = server_up, .fini = server_down)
+Law(outage, ends_a_call_by_the_reason_and_not_as_a_timeout)
 {
-    hl_client *client = open_client(CLIENT(.outage_timeout_ms = 100, .request_timeout_ms = 50));
+    hl_client *client =
+        open_client(CLIENT(.outage_timeout_ms = slow_ms(1000), .request_timeout_ms = slow_ms(300)));
     hl_lock *lock = new_lock(client, "out");
 
     redis_server_freeze(server);
@@ -29,7 +29,22 @@ Test(outage, ends_a_call_by_the_reason_and_not_as_a_timeout, .init = server_up, 
     redis_server_thaw(server);
 }
 
-Test(min_hold, is_kept_when_the_close_releases, .init = server_up, .fini = server_down)
+Law(min_hold, is_told_to_others_as_what_it_is)
+{
+    hl_lock *lock = new_lock(open_client(NULL), "rests");
+    hl_error err = HL_ERROR_INIT;
+    double left_s = 0;
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.min_hold_ms = 60000), NULL));
+    expect_ok(hl_lock_release(lock, NULL));
+    expect_outcome(hl_lock_try_acquire(lock, &err), HL_EBUSY);
+    check_msg(sscanf(err.text, "acquire 'rests': it rests for %lf s more", &left_s) == 1, "%s",
+              err.text);
+    check(left_s > 1 && left_s <= 60);
+    expect_outcome(hl_lock_acquire_for(lock, slow_ms(500), &err), HL_ETIMEDOUT);
+    check_msg(strstr(err.text, "the wait time is over; it rests for "), "%s", err.text);
+}
+
+Law(min_hold, is_kept_when_the_close_releases)
 {
     hl_client *client = open_client(CLIENT(.flags = HL_CLIENT_RELEASE_ON_CLOSE));
     hl_lock *lock = new_lock(client, "rests");

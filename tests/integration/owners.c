@@ -4,9 +4,7 @@
 /* Owners that are no threads. */
 
 #include "support/actor.h"
-#include "support/lock_support.h"
-
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
+#include "support/kit.h"
 
 Law(owner, holds_whichever_thread_acts_for_it)
 {

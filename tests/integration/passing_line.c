@@ -98,5 +98,5 @@ void begin_passed(const hl_acquire_options *options)
 
 struct hli_tenure *current(void)
 {
-    return stock->name->current;
+    return stock->handle.name->current;
 }

@@ -8,9 +8,9 @@
 #ifndef HL_TEST_PASSING_LINE_H
 #define HL_TEST_PASSING_LINE_H
 
-#include "lease/name.h"
+#include "lease/state/name.h"
 #include "support/recorder.h"
-#include "sync/lock.h"
+#include "sync/lock/lock.h"
 #include "two_links.h"
 
 #include <stdatomic.h>
@@ -53,9 +53,9 @@ struct hli_tenure *current(void);
 /* Changes something of the tenure, as time or others would. */
 #define tamper(what)                                                                               \
     do {                                                                                           \
-        pthread_mutex_lock(&stock->name->mutex);                                                   \
+        pthread_mutex_lock(&stock->handle.name->mutex);                                            \
         what;                                                                                      \
-        pthread_mutex_unlock(&stock->name->mutex);                                                 \
+        pthread_mutex_unlock(&stock->handle.name->mutex);                                          \
     } while (0)
 
 #endif

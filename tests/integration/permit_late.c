@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* Permits whose caller is late: told late of what it got, or of a lease that was set anew. */
+/* Permits whose caller learns late of its permits, or of a lease that was set anew. */
 
 #include "permits.h"
 
-#include "lease/client.h"
-#include "lease/name.h"
+#include "lease/calls/client.h"
+#include "lease/state/name.h"
 #include "support/recorder.h"
-#include "sync/permit_semaphore.h"
+#include "sync/permits/permits.h"
 #include "timer_block.h"
 
 static struct recorder told = RECORDER_INIT;
@@ -27,18 +27,18 @@ static void slow_callback_run(int code, int64_t count, const hl_error *err, void
         ;
 }
 
-static void slow_callback_begin(struct slow_callback *slow, hl_permit_semaphore *gate)
+static void slow_callback_begin(struct slow_callback *slow, hl_permits *gate)
 {
     sem_init(&slow->entered, 0, 0);
     sem_init(&slow->may_go, 0, 0);
-    expect_ok(hl_permit_semaphore_available_async(gate, slow_callback_run, slow));
+    expect_ok(hl_permits_available_async(gate, slow_callback_run, slow));
     while (sem_wait(&slow->entered) != 0)
         ;
 }
 
 /* Two permits by an async call. */
 struct pair {
-    hl_permit_semaphore *gate;
+    hl_permits *gate;
     atomic_int calls;
     int code;
     bool are_held; /* both, inside the completion */
@@ -46,11 +46,13 @@ struct pair {
     hl_error err;
 };
 
-static void pair_done(int code, const hl_permit *permits, const hl_error *err, void *arg)
+static void pair_done(int code, const hl_permit *permits, size_t count, const hl_error *err,
+                      void *arg)
 {
     struct pair *pair = arg;
     check((permits != NULL) == (code == 0) && (err != NULL) == (code < 0));
-    for (int i = 0; permits && i < 2; i++)
+    check_int((int)count, code == 0 ? 2 : 0);
+    for (size_t i = 0; i < count; i++)
         pair->permit[i] = permits[i];
     if (err)
         pair->err = *err;
@@ -64,26 +66,25 @@ static bool pair_is_done(void *pair)
     return atomic_load(&((struct pair *)pair)->calls) == 1;
 }
 
-static void pair_begin(struct pair *pair, hl_permit_semaphore *gate,
-                       const hl_acquire_options *options)
+static void pair_begin(struct pair *pair, hl_permits *gate, const hl_acquire_options *options)
 {
     *pair = (struct pair){.gate = gate};
-    expect_ok(hl_permit_semaphore_acquire_async(gate, 2, options, pair_done, pair));
+    expect_ok(hl_permits_acquire_many_async(gate, 2, options, pair_done, pair));
     check(redis_wait_int(server, 2, 5000, "ZCARD " IDS));
 }
 
 /* Their lease ends before the completion runs, and another client takes one of them: the call goes
  * on, and ends when it has two again. */
-Law(permit_late, several_that_another_client_has_by_now_are_not_told_as_got)
+Law(permit_late, permits_that_another_client_has_by_now_are_not_told_as_got)
 {
     hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS, .poll_ms = 100));
-    hl_permit_semaphore *direct = set_gate(open_client(NULL), 2), *gate = new_gate(client);
+    hl_permits *direct = set_gate(open_client(NULL), 2), *gate = new_gate(client);
     struct slow_callback slow;
     struct pair pair;
     hl_permit theirs = {""};
     slow_callback_begin(&slow, gate);
     pair_begin(&pair, gate, ACQUIRE(.owner = new_owner(client), .wait_ms = HL_WAIT_FOREVER));
-    expect_ok(hl_permit_semaphore_acquire_for(direct, slow_ms(5000), &theirs, NULL));
+    expect_ok(hl_permits_acquire_for(direct, slow_ms(5000), &theirs, NULL));
     sem_post(&slow.may_go);
     check(!wait_until(pair_is_done, &pair, 100));
     expect_ok(give_back(direct, theirs));
@@ -99,10 +100,10 @@ static bool is_reached(void *at_ms)
 }
 
 /* When the first renewal would have been, had they been told at once. */
-Law(permit_late, several_that_are_told_late_are_renewed_from_then_on)
+Law(permit_late, permits_that_are_told_late_are_renewed_from_then_on)
 {
     hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(1500)));
-    hl_permit_semaphore *gate = set_gate(client, 2);
+    hl_permits *gate = set_gate(client, 2);
     struct slow_callback slow;
     struct pair pair;
     slow_callback_begin(&slow, gate);
@@ -130,23 +131,23 @@ static hl_permit permit_on_server(void)
     return permit;
 }
 
-/* What was got a moment ago is gone, and a lease time later nobody remembers it. */
-static void forget(hl_client *client, hl_permit_semaphore *gate, hl_permit permit)
+/* A permit that was acquired a moment ago is gone, and a lease time later it is forgotten. */
+static void forget(hl_client *client, hl_permits *gate, hl_permit permit)
 {
     struct deadline deadline = deadline_in(10000);
     redis_do(server, "DEL " IDS);
     wait_stat(client, losses, 1);
-    while (hl_permit_semaphore_update_lease(gate, &permit, 60000, NULL) == HL_ELOST) {
+    while (hl_permits_update_lease(gate, &permit, 60000, NULL) == HL_ELOST) {
         check(!deadline_is_over(deadline));
         deadline_nap();
     }
 }
 
 /* Its thread has looked at the clock, and goes on much later: there is no hold to tell of. */
-Law(permit_late, one_that_is_forgotten_before_its_call_returns_is_told_as_lost)
+Law(permit_late, a_permit_forgotten_before_its_call_returns_is_told_as_lost)
 {
     hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(600)));
-    hl_permit_semaphore *direct = set_gate(open_client(NULL), 1), *gate = new_gate(client);
+    hl_permits *direct = set_gate(open_client(NULL), 1), *gate = new_gate(client);
     hl_permit theirs = take_one(direct);
     struct taking taking;
     taking_begin(&taking, gate, 1, ACQUIRE(.wait_ms = HL_WAIT_FOREVER, .cancel = new_cancel()));
@@ -161,19 +162,24 @@ Law(permit_late, one_that_is_forgotten_before_its_call_returns_is_told_as_lost)
     check_int(stats_of(client).holds_now, 0);
 }
 
-Law(permit_late, several_that_are_forgotten_before_their_completion_are_told_as_lost)
+static bool nothing_is_held(void *client)
+{
+    return atomic_load(&((hl_client *)client)->counters.holds_now) == 0;
+}
+
+Law(permit_late, permits_forgotten_before_their_completion_are_told_as_lost)
 {
     hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(600)));
-    hl_permit_semaphore *direct = set_gate(open_client(NULL), 2), *gate = new_gate(client);
+    hl_permits *direct = set_gate(open_client(NULL), 2), *gate = new_gate(client);
     struct slow_callback slow;
     struct pair pair;
     slow_callback_begin(&slow, gate);
     pair_begin(&pair, gate, ACQUIRE(.owner = new_owner(client), .cancel = new_cancel()));
-    hl_permit first = permit_on_server();
     pthread_mutex_lock(&client->waits_mutex);
     sem_post(&slow.may_go);
     wait_stat(client, acquires, 1);
-    forget(client, gate, first);
+    redis_do(server, "DEL " IDS);
+    check(wait_until(nothing_is_held, client, 10000));
     pthread_mutex_unlock(&client->waits_mutex);
     check(wait_until(pair_is_done, &pair, 5000));
     expect_outcome(pair.code, HL_ELOST);
@@ -181,9 +187,36 @@ Law(permit_late, several_that_are_forgotten_before_their_completion_are_told_as_
     expect_counts(direct, 0, 0);
 }
 
+static void close_run(void *client)
+{
+    close_client(client);
+}
+
+/* The thread that acquires has looked at the clock, and goes on after the client was closed: until
+ * each permit has a record of its own, the first one's release is that of all. */
+Law(permit_late, permits_that_a_close_overtakes_are_all_given_back)
+{
+    hl_client *client = open_client(CLIENT(.flags = HL_CLIENT_RELEASE_ON_CLOSE));
+    hl_permits *direct = set_gate(open_client(NULL), 3), *gate = new_gate(client);
+    struct actor *closer = actor_start();
+    struct taking taking;
+    hl_permit theirs = take_one(direct);
+    taking_begin(&taking, gate, 3, ACQUIRE(.wait_ms = HL_WAIT_FOREVER, .cancel = new_cancel()));
+    expect_waiters(client, 1);
+    pthread_mutex_lock(&client->waits_mutex); /* taken between that look and the return */
+    expect_ok(give_back(direct, theirs));
+    wait_stat(client, acquires, 1);
+    actor_begin(closer, close_run, client);
+    check(wait_until(nothing_is_held, client, 10000));
+    pthread_mutex_unlock(&client->waits_mutex);
+    actor_await(closer);
+    expect_outcome(taking_end(&taking), HL_ELOST);
+    expect_counts(direct, 3, 0);
+}
+
 /* A new lease, set in an actor's thread. */
 struct updating {
-    hl_permit_semaphore *gate, *direct;
+    hl_permits *gate, *direct;
     hl_permit permit;
     int64_t lease_ms;
     int code;
@@ -192,8 +225,8 @@ struct updating {
 static void updating_run(void *arg)
 {
     struct updating *updating = arg;
-    updating->code = hl_permit_semaphore_update_lease(updating->gate, &updating->permit,
-                                                      updating->lease_ms, NULL);
+    updating->code =
+        hl_permits_update_lease(updating->gate, &updating->permit, updating->lease_ms, NULL);
 }
 
 static bool updating_is_renewing(void *arg)
@@ -201,11 +234,11 @@ static bool updating_is_renewing(void *arg)
     const struct updating *updating = arg;
     struct hli_permit_id id;
     check(hli_permit_read(&updating->permit, &id));
-    struct hli_name *name = hli_permit_find_name(updating->gate, &id);
-    pthread_mutex_lock(&name->mutex);
-    bool is_renewing = name->current && name->current->is_renewing;
-    pthread_mutex_unlock(&name->mutex);
-    hli_name_unref(name);
+    struct hli_tenure *tenure = hli_permit_find(updating->gate->handle.name, &id);
+    pthread_mutex_lock(&tenure->name->mutex);
+    bool is_renewing = tenure->is_renewing;
+    pthread_mutex_unlock(&tenure->name->mutex);
+    hli_tenure_unref(tenure);
     return is_renewing;
 }
 
@@ -217,7 +250,7 @@ static bool updating_is_renewed(void *updating)
 static int64_t left_on_server(const struct updating *updating)
 {
     int64_t left_ms = 0;
-    int rc = hl_permit_semaphore_lease_left(updating->direct, &updating->permit, &left_ms, NULL);
+    int rc = hl_permits_lease_left(updating->direct, &updating->permit, &left_ms, NULL);
     return rc == 0 ? left_ms : 0;
 }
 
@@ -231,15 +264,14 @@ static bool updating_is_there(void *arg)
 Law(permit_late, a_renewal_under_way_does_not_undo_a_shorter_lease)
 {
     hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(3000)));
-    hl_permit_semaphore *gate = new_gate(client);
+    hl_permits *gate = new_gate(client);
     struct updating updating = {.gate = gate,
                                 .direct = set_gate(open_client(NULL), 1),
                                 .permit = take_one(gate),
                                 .lease_ms = slow_ms(600)};
     struct actor *actor = actor_start();
     struct timer_block block;
-    expect_ok(
-        hl_permit_semaphore_update_lease(updating.direct, &updating.permit, slow_ms(3000), NULL));
+    expect_ok(hl_permits_update_lease(updating.direct, &updating.permit, slow_ms(3000), NULL));
     timer_block_begin(&block, client);
     check(wait_until(updating_is_renewing, &updating, 5000));
     actor_begin(actor, updating_run, &updating);
@@ -250,7 +282,7 @@ Law(permit_late, a_renewal_under_way_does_not_undo_a_shorter_lease)
     expect_outcome(updating.code, HL_OK);
     check(wait_until(updating_is_renewed, &updating, 5000));
     check(left_on_server(&updating) <= updating.lease_ms);
-    check(hl_permit_semaphore_validity_ms(gate, &updating.permit) <= updating.lease_ms);
+    check(hl_permits_validity_ms(gate, &updating.permit) <= updating.lease_ms);
     check(redis_wait_int(server, 0, 5000, "EVAL %s 0",
                          "local time = redis.call('TIME') return redis.call('ZCOUNT', '" IDS
                          "', time[1] * 1000 + time[2] / 1000, 'inf')"));
@@ -258,7 +290,7 @@ Law(permit_late, a_renewal_under_way_does_not_undo_a_shorter_lease)
 }
 
 struct validity {
-    hl_permit_semaphore *gate;
+    hl_permits *gate;
     hl_permit permit;
     int64_t least_ms;
 };
@@ -266,18 +298,18 @@ struct validity {
 static bool validity_is_reached(void *arg)
 {
     const struct validity *validity = arg;
-    return hl_permit_semaphore_validity_ms(validity->gate, &validity->permit) >= validity->least_ms;
+    return hl_permits_validity_ms(validity->gate, &validity->permit) >= validity->least_ms;
 }
 
-/* Nobody dispatches: the caller hears of it later, and the watchdog knows it now. */
+/* No thread dispatches: the caller hears of it later, and the watchdog knows it now. */
 Law(permit_late, a_new_lease_counts_before_its_completion_runs)
 {
     hl_client *client =
         open_client(CLIENT(.flags = HL_CLIENT_DISPATCH, .watchdog_timeout_ms = slow_ms(900)));
-    hl_permit_semaphore *gate = set_gate(client, 1);
+    hl_permits *gate = set_gate(client, 1);
     struct validity validity = {gate, take_one(gate), slow_ms(30000)};
-    expect_ok(hl_permit_semaphore_update_lease_async(gate, &validity.permit, slow_ms(60000),
-                                                     record_done, &told));
+    expect_ok(
+        hl_permits_update_lease_async(gate, &validity.permit, slow_ms(60000), record_done, &told));
     check(wait_until(validity_is_reached, &validity, 5000));
     check_int(recorder_count(&told), 0);
     check_int(hl_client_dispatch(client), 1);

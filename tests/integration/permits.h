@@ -7,91 +7,79 @@
 #define HL_TEST_PERMITS_H
 
 #include "support/actor.h"
-#include "support/lock_support.h"
+#include "support/kit.h"
 
 #define IDS "{gate}:timeout"
 #define CHANNEL "redisson_sc:{gate}"
 
-enum { PERMITS_HANDLES = 64 };
-
-static hl_permit_semaphore *permits_handle[PERMITS_HANDLES];
-static int permits_handles;
-
-static inline void permits_down(void)
+static inline void permits_free(void *gate)
 {
-    actors_stop();
-    while (permits_handles > 0)
-        hl_permit_semaphore_free(permits_handle[--permits_handles]);
-    server_down();
+    hl_permits_free(gate);
 }
 
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = permits_down)
-
-static inline hl_permit_semaphore *new_gate_named(hl_client *client, const char *name)
+static inline hl_permits *new_gate_named(hl_client *client, const char *name)
 {
-    hl_permit_semaphore *gate = NULL;
-    check(permits_handles < PERMITS_HANDLES);
-    expect_ok(hl_permit_semaphore_new(client, name, &gate, NULL));
-    permits_handle[permits_handles++] = gate;
-    return gate;
+    hl_permits *gate = NULL;
+    expect_ok(hl_permits_new(client, name, &gate, NULL));
+    return free_at_end(gate, permits_free);
 }
 
-static inline hl_permit_semaphore *new_gate(hl_client *client)
+static inline hl_permits *new_gate(hl_client *client)
 {
     return new_gate_named(client, "gate");
 }
 
 /* With that many permits. */
-static inline hl_permit_semaphore *set_gate(hl_client *client, int count)
+static inline hl_permits *set_gate(hl_client *client, int count)
 {
-    hl_permit_semaphore *gate = new_gate(client);
-    expect_ok(hl_permit_semaphore_set_permits(gate, count, NULL));
+    hl_permits *gate = new_gate(client);
+    expect_ok(hl_permits_set_total(gate, count, NULL));
     return gate;
 }
 
-static inline hl_permit take_one(hl_permit_semaphore *gate)
+static inline hl_permit take_one(hl_permits *gate)
 {
     hl_permit permit = {""};
     hl_error err = HL_ERROR_INIT;
-    int rc = hl_permit_semaphore_try_acquire(gate, &permit, &err);
+    int rc = hl_permits_try_acquire(gate, &permit, &err);
     check_msg(rc == 0, "%s", err.text);
     check_int(strlen(permit.id), 32);
     return permit;
 }
 
-static inline hl_permit take_with(hl_permit_semaphore *gate, const hl_acquire_options *options)
+static inline hl_permit take_with(hl_permits *gate, const hl_acquire_options *options)
 {
     hl_permit permit = {""};
-    expect_ok(hl_permit_semaphore_acquire_with(gate, options, &permit, NULL));
+    expect_ok(hl_permits_acquire_with(gate, options, &permit, NULL));
     return permit;
 }
 
-static inline bool is_held(hl_permit_semaphore *gate, hl_permit permit)
+static inline bool is_held(hl_permits *gate, hl_permit permit)
 {
-    return hl_permit_semaphore_is_held(gate, &permit);
+    return hl_permits_is_held(gate, &permit);
 }
 
-static inline int give_back(hl_permit_semaphore *gate, hl_permit permit)
+static inline int give_back(hl_permits *gate, hl_permit permit)
 {
-    return hl_permit_semaphore_release(gate, &permit, NULL);
+    return hl_permits_release(gate, &permit, NULL);
 }
 
-/* What the server says. */
-static inline void expect_counts(hl_permit_semaphore *gate, int64_t available, int64_t acquired)
+/* The server's numbers. */
+static inline void expect_counts(hl_permits *gate, int64_t available, int64_t acquired)
 {
     int64_t count = -99;
-    expect_ok(hl_permit_semaphore_available(gate, &count, NULL));
+    expect_ok(hl_permits_available(gate, &count, NULL));
     check_int(count, available);
-    expect_ok(hl_permit_semaphore_acquired(gate, &count, NULL));
+    expect_ok(hl_permits_acquired(gate, &count, NULL));
     check_int(count, acquired);
-    expect_ok(hl_permit_semaphore_total(gate, &count, NULL));
+    expect_ok(hl_permits_total(gate, &count, NULL));
     check_int(count, available + acquired);
 }
 
 /* An acquire in an actor's thread. */
 struct taking {
     struct actor *actor;
-    hl_permit_semaphore *gate;
+    hl_permits *gate;
     hl_acquire_options options;
     size_t count;
     hl_permit permits[8];
@@ -102,11 +90,11 @@ struct taking {
 static inline void taking_run(void *arg)
 {
     struct taking *taking = arg;
-    taking->code = hl_permit_semaphore_acquire_many(taking->gate, taking->count, &taking->options,
-                                                    taking->permits, &taking->err);
+    taking->code = hl_permits_acquire_many(taking->gate, taking->count, &taking->options,
+                                           taking->permits, &taking->err);
 }
 
-static inline void taking_begin(struct taking *taking, hl_permit_semaphore *gate, size_t count,
+static inline void taking_begin(struct taking *taking, hl_permits *gate, size_t count,
                                 const hl_acquire_options *options)
 {
     *taking =

@@ -7,13 +7,11 @@
  */
 
 #include "support/actor.h"
-#include "support/lock_support.h"
+#include "support/kit.h"
 #include "support/redis_link.h"
 
 #include <hiredis/hiredis.h>
 #include <sys/time.h>
-
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
 
 static const char channel[] = "redisson_lock__channel:{stock}";
 static const char java[] = "0a1b2c3d-0000-4000-8000-1234567890ab:71";
@@ -122,7 +120,7 @@ Law(java, holder_keeps_us_out_and_its_release_lets_us_in)
     struct actor *waiter = actor_start();
     check_int(java_tries("stock"), -1);
     check_int(java_tries("stock"), -1); /* reentrant */
-    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.ret_busy = &info), NULL), HL_EBUSY);
+    expect_outcome(acquire_past(lock, ACQUIRE(), &info), HL_EBUSY);
     check_str(info.owner, java);
     check_int(info.hold_count, 2);
     check(!info.mine);

@@ -9,7 +9,9 @@
  */
 
 #include "support/actor.h"
+#include "support/ear.h"
 #include "support/fatal.h"
+#include "support/kinds.h"
 #include "support/redis_link.h"
 #include "two_links.h"
 
@@ -17,12 +19,11 @@
 #include <stdatomic.h>
 #include <sys/time.h>
 
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = end)
-
 /*
- * A turn of Redisson's comes every 20 ms at the latest, and nobody holds for longer than a moment.
- * That is measured in time in which somebody of ours got on: a machine that lets all of them stand
- * still, or the server, is not to blame the protocol for. But nothing waits for a poll (1,000 ms).
+ * A turn of Redisson's comes every 20 ms at the latest, and no thread holds for longer than a
+ * moment. That is measured in time in which a thread of ours got on: a machine that lets all of
+ * them stand still, or the server, is not to blame the protocol for. But nothing waits for a poll
+ * (1,000 ms).
  */
 enum { RUN_MS = 500, TURN_MS = 20, MARGIN_MS = 100, STANDSTILL_MS = 4, POLL_MS = 950 };
 enum { CLIENTS = 4, THREADS = 2 };
@@ -53,7 +54,7 @@ static struct {
     int64_t longest_ms, longest_at_work_ms;
 } java;
 
-/* The time until the last turn of anybody's, without standstills. */
+/* The time until the last turn of any thread, without standstills. */
 static _Atomic int64_t at_work_ns, last_turn_ns;
 
 static void be_inside(void)
@@ -123,7 +124,7 @@ static void note_longest(int64_t *longest, int64_t took)
         *longest = took;
 }
 
-/* It begins to wait when somebody else has the lock, or has had it. */
+/* It begins to wait when another thread has the lock, or has had it. */
 static void *java_run(void *arg)
 {
     (void)arg;
@@ -163,17 +164,8 @@ static void begin(const hl_lock_options *options)
 {
     for (int i = 0; i < CLIENTS; i++) {
         clients[i] = open_client(NULL);
-        expect_ok(hl_lock_new_with(clients[i], "stock", options, &locks[i], NULL));
+        locks[i] = new_lock_with(clients[i], "stock", options);
     }
-}
-
-static void end(void)
-{
-    atomic_store(&is_over, true);
-    actors_stop();
-    for (int i = 0; i < CLIENTS; i++)
-        hl_lock_free(locks[i]);
-    server_down();
 }
 
 static void be_busy(void *arg)
@@ -209,9 +201,9 @@ static void run(int clients_count, int threads, int64_t ms)
         actor_await(actor[i]);
 }
 
-static void expect_java_is_served(int64_t linger_ms)
+static void expect_java_is_served(int64_t retain_ms)
 {
-    check_msg(java.longest_at_work_ms <= slow_ms(TURN_MS + linger_ms + MARGIN_MS),
+    check_msg(java.longest_at_work_ms <= slow_ms(TURN_MS + retain_ms + MARGIN_MS),
               "Redisson waited for %d ms, of them %d ms at work; %d times", (int)java.longest_ms,
               (int)java.longest_at_work_ms, java.holds);
     check_msg(java.longest_ms <= slow_ms(POLL_MS), "Redisson waited for %d ms",
@@ -225,71 +217,70 @@ static void run_beside_java(int clients_count, int threads, const hl_lock_option
     java_start();
     run(clients_count, threads, slow_ms(RUN_MS));
     java_stop();
-    expect_java_is_served(options->linger_ms);
+    expect_java_is_served(options->retain_ms);
 }
 
 static const hl_lock_options plain = HL_LOCK_OPTIONS_INIT;
-static const hl_lock_options lingering = {.size = sizeof lingering, .linger_ms = 50};
-static const hl_lock_options posted = {.size = sizeof posted, .flags = HL_LOCK_POSTED_RELEASE};
+static const hl_lock_options retaining = {.size = sizeof retaining, .retain_ms = 50};
+static const hl_lock_options posted = {.size = sizeof posted, .flags = HL_LOCK_ASYNC_RELEASE};
 static const hl_lock_options both = {
-    .size = sizeof both, .flags = HL_LOCK_POSTED_RELEASE, .linger_ms = 50};
+    .size = sizeof both, .flags = HL_LOCK_ASYNC_RELEASE, .retain_ms = 50};
 
-Law(f7_a_waiter_of_redissons, is_served_beside_grants)
+Law(a_waiter_of_redissons, is_served_beside_grants)
 {
     run_beside_java(4, 1, &plain);
     check(stats_of(clients[0]).grants > 0);
 }
 
-Law(f7_a_waiter_of_redissons, is_served_beside_grants_and_passes)
+Law(a_waiter_of_redissons, is_served_beside_grants_and_passes)
 {
     run_beside_java(2, 2, &plain);
 }
 
-Law(f7_a_waiter_of_redissons, is_served_beside_passes_alone)
+Law(a_waiter_of_redissons, is_served_beside_passes_alone)
 {
     run_beside_java(1, 2, &plain);
     check(stats_of(clients[0]).passes > 0);
 }
 
-Law(f7_a_waiter_of_redissons, is_served_beside_what_lingers)
+Law(a_waiter_of_redissons, is_served_beside_retained_locks)
 {
-    run_beside_java(2, 2, &lingering);
+    run_beside_java(2, 2, &retaining);
 }
 
-Law(f7_a_waiter_of_redissons, is_served_beside_a_single_thread_that_lingers)
+Law(a_waiter_of_redissons, is_served_beside_a_single_thread_that_retains)
 {
-    run_beside_java(1, 1, &lingering);
-    check(stats_of(clients[0]).lingers > 0);
+    run_beside_java(1, 1, &retaining);
+    check(stats_of(clients[0]).retained > 0);
 }
 
-Law(f7_a_waiter_of_redissons, is_served_beside_posted_releases)
+Law(a_waiter_of_redissons, is_served_beside_posted_releases)
 {
     run_beside_java(4, 1, &posted);
 }
 
-Law(f7_a_waiter_of_redissons, is_served_beside_a_single_thread)
+Law(a_waiter_of_redissons, is_served_beside_a_single_thread)
 {
     run_beside_java(1, 1, &plain);
 }
 
-Law(f7_a_waiter_of_redissons, is_served_beside_a_single_thread_that_posts)
+Law(a_waiter_of_redissons, is_served_beside_a_single_thread_that_posts)
 {
     run_beside_java(1, 1, &posted);
 }
 
-Law(f7_a_waiter_of_redissons, is_served_beside_all_of_it)
+Law(a_waiter_of_redissons, is_served_beside_grants_passes_and_retained_locks_together)
 {
     run_beside_java(2, 2, &both);
 }
 
-/* ---- Nobody, and nobody alive ---- */
+/* ---- No waiter, and no living waiter ---- */
 
 static int count_courtesies(redisContext *ear)
 {
     int count = 0;
     redis_do(server, "PUBLISH hirelock:{stock} end");
-    for (const char *text = ear_next(ear, 5000); strstr(text, " end") == NULL;
-         text = ear_next(ear, 5000)) {
+    for (const char *text = ear_next(ear); strstr(text, " end") == NULL; text = ear_next(ear)) {
         check_str(text, "hirelock:{stock} y");
         count++;
     }
@@ -297,10 +288,10 @@ static int count_courtesies(redisContext *ear)
     return count;
 }
 
-Law(f7_clients_of_ours, are_not_taken_for_redissons)
+Law(clients_of_ours, are_not_taken_for_redissons)
 {
     begin(&plain);
-    redisContext *ear = ear_open("hirelock:{stock}");
+    redisContext *ear = ear_open_unseen("hirelock:{stock}");
     run(2, 1, slow_ms(RUN_MS));
     check_int(count_courtesies(ear), 0);
     int grants = (int)(stats_of(clients[0]).grants + stats_of(clients[1]).grants);
@@ -309,12 +300,11 @@ Law(f7_clients_of_ours, are_not_taken_for_redissons)
     check_msg(least > all_turns() / 20, "one has %d of %d turns", least, all_turns());
 }
 
-Law(f7_a_listener_of_redissons, that_never_asks_costs_a_moment_now_and_then)
+Law(a_listener_of_redissons, that_never_asks_costs_a_moment_now_and_then)
 {
     begin(&plain);
-    redisContext *ear = ear_open("hirelock:{stock}");
-    redisContext *dead = redis_link_connect(redis_server_socket(server));
-    freeReplyObject(redisCommand(dead, "SUBSCRIBE %s", channel));
+    redisContext *ear = ear_open_unseen("hirelock:{stock}");
+    redisContext *dead = ear_open(channel);
     int64_t before_ms = now_ms();
     run(2, 1, slow_ms(RUN_MS));
     int64_t took_ms = now_ms() - before_ms;

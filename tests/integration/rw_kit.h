@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What the tests of the read-write lock "stock" share. A test that ends by rw_down() has left no
+ * The fixture of the tests of the read-write lock "stock". A test that ends by rw_down() left no
  * key behind, unless it fails.
  */
 #ifndef HL_TEST_RW_KIT_H
@@ -12,30 +12,25 @@
 #include <stdlib.h>
 
 #include "support/actor.h"
-#include "support/lock_support.h"
+#include "support/kinds.h"
+#include "support/kit.h"
 #include "support/recorder.h"
 
 #define RW_CHANNEL "redisson_rwlock:{stock}"
 #define RW_WRITER "hirelock_rw_writer:{stock}"
 
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = rw_down)
+#define RwLaw(suite, ...) Test(suite, __VA_ARGS__, .init = server_up, .fini = rw_down)
 
 struct rw {
     hl_client *client;
     hl_lock *read, *write;
 };
 
-enum { RW_LIMIT = 32 };
-static hl_lock *rw_made[2 * RW_LIMIT];
-static int rw_count;
-
 static inline struct rw rw_new_with(hl_client *client, const hl_lock_options *options)
 {
     struct rw rw = {.client = client};
-    expect_ok(hl_rw_lock_new(client, "stock", options, &rw.read, &rw.write, NULL));
-    check(rw_count < 2 * RW_LIMIT);
-    rw_made[rw_count++] = rw.read;
-    rw_made[rw_count++] = rw.write;
+    expect_ok(rw_lock_new(client, "stock", options, &rw.read, &rw.write, NULL));
+    keep_lock(rw.read), keep_lock(rw.write);
     return rw;
 }
 
@@ -56,12 +51,10 @@ static inline void rw_down(void)
     actors_stop();
     check_msg(redis_wait_int(server, 0, 10000, "DBSIZE"), "left behind: %s",
               redis_str(server, "KEYS *"));
-    while (rw_count > 0)
-        hl_lock_free(rw_made[--rw_count]);
     server_down();
 }
 
-/* What stands in Redis: "read 2", "write 1" (fields beside the mode), or "". */
+/* The lock's key in Redis: "read 2", "write 1" (the number of fields beside the mode), or "". */
 static inline const char *rw_state(void)
 {
     static _Thread_local char text[64];

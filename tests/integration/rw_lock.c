@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The read-write lock: who is inside beside whom, how it nests, and what it tells. */
+/* The read-write lock: which holders exclude each other, how it nests, and what it reports. */
 
 #include "redis/script.h"
 #include "rw_kit.h"
+#include "support/kinds.h"
 
-Law(rw_lock, many_read_at_once)
+RwLaw(rw_lock, many_read_at_once)
 {
     struct rw a = rw_new(open_client(NULL)), b = rw_new(open_client(NULL));
     struct actor *other = actor_start();
@@ -26,7 +27,7 @@ Law(rw_lock, many_read_at_once)
     expect_state("");
 }
 
-Law(rw_lock, one_writes_alone)
+RwLaw(rw_lock, a_writer_is_alone)
 {
     struct rw a = rw_new(open_client(NULL)), b = rw_new(open_client(NULL));
     struct actor *other = actor_start();
@@ -42,7 +43,7 @@ Law(rw_lock, one_writes_alone)
     expect_ok(actor_release(other, a.write, NULL));
 }
 
-Law(rw_lock, a_reader_keeps_writers_out)
+RwLaw(rw_lock, a_reader_keeps_writers_out)
 {
     struct rw a = rw_new(open_client(NULL)), b = rw_new(open_client(NULL));
     struct actor *other = actor_start();
@@ -55,7 +56,7 @@ Law(rw_lock, a_reader_keeps_writers_out)
     expect_ok(hl_lock_release(b.write, NULL));
 }
 
-Law(rw_lock, reads_and_writes_nest)
+RwLaw(rw_lock, reads_and_writes_nest)
 {
     struct rw rw = rw_new(open_client(NULL));
     for (int i = 1; i <= 3; i++) {
@@ -77,7 +78,7 @@ Law(rw_lock, reads_and_writes_nest)
     expect_state("");
 }
 
-Law(rw_lock, a_writer_reads_as_well_and_both_nest_in_any_order)
+RwLaw(rw_lock, a_writer_reads_as_well_and_both_nest_in_any_order)
 {
     struct rw rw = rw_new(open_client(NULL)), other = rw_new(open_client(NULL));
     expect_ok(hl_lock_acquire(rw.write, NULL));
@@ -97,7 +98,7 @@ Law(rw_lock, a_writer_reads_as_well_and_both_nest_in_any_order)
     expect_state("");
 }
 
-Law(rw_lock, a_writer_that_reads_goes_on_as_a_reader)
+RwLaw(rw_lock, a_writer_that_reads_goes_on_as_a_reader)
 {
     struct rw a = rw_new(open_client(NULL)), b = rw_new(open_client(NULL));
     expect_ok(hl_lock_acquire(a.write, NULL));
@@ -112,7 +113,7 @@ Law(rw_lock, a_writer_that_reads_goes_on_as_a_reader)
     expect_ok(hl_lock_release(b.read, NULL));
 }
 
-Law(rw_lock, a_reader_that_wants_to_write_is_refused_at_once)
+RwLaw(rw_lock, a_reader_that_wants_to_write_is_refused_at_once)
 {
     struct rw rw = rw_new(open_client(NULL));
     hl_error err = HL_ERROR_INIT;
@@ -136,7 +137,7 @@ Law(rw_lock, a_reader_that_wants_to_write_is_refused_at_once)
     check_int(recorder_count(&recorder), 0);
 }
 
-Law(rw_lock, one_that_went_on_as_a_reader_is_refused_like_any_other)
+RwLaw(rw_lock, a_writer_that_went_on_as_a_reader_is_refused_like_any_reader)
 {
     struct rw rw = rw_new(open_client(NULL));
     expect_ok(hl_lock_acquire(rw.write, NULL));
@@ -150,7 +151,7 @@ Law(rw_lock, one_that_went_on_as_a_reader_is_refused_like_any_other)
     expect_ok(hl_lock_release(rw.read, NULL));
 }
 
-Law(rw_lock, explicit_owners_of_one_thread_are_many)
+RwLaw(rw_lock, explicit_owners_of_one_thread_are_many)
 {
     struct rw rw = rw_new(open_client(NULL));
     hl_owner *a = new_owner(rw.client), *b = new_owner(rw.client);
@@ -169,7 +170,7 @@ Law(rw_lock, explicit_owners_of_one_thread_are_many)
     expect_ok(hl_lock_release_as(rw.read, a, NULL));
 }
 
-Law(rw_lock, handles_of_one_name_are_the_same_lock)
+RwLaw(rw_lock, handles_of_one_name_are_the_same_lock)
 {
     struct rw a = rw_new(open_client(NULL)), b = rw_new(a.client);
     expect_ok(hl_lock_acquire(a.read, NULL));
@@ -183,7 +184,7 @@ Law(rw_lock, handles_of_one_name_are_the_same_lock)
     check_str(hl_lock_name(a.write, NULL), "stock");
 }
 
-Law(rw_lock, is_asynchronous)
+RwLaw(rw_lock, is_asynchronous)
 {
     struct rw rw = rw_new(open_client(NULL));
     hl_owner *a = new_owner(rw.client), *b = new_owner(rw.client), *w = new_owner(rw.client);
@@ -202,19 +203,19 @@ Law(rw_lock, is_asynchronous)
     expect_story(&writer, "done HL_OK, done HL_OK");
 }
 
-Law(rw_lock, a_busy_answer_says_who)
+RwLaw(rw_lock, a_busy_answer_names_the_holder)
 {
     struct rw a = rw_new(open_client(NULL)), b = rw_new(open_client(NULL));
     hl_lock_info info = HL_LOCK_INFO_INIT;
     expect_ok(hl_lock_acquire(a.write, NULL));
-    expect_outcome(hl_lock_acquire_with(b.read, ACQUIRE(.ret_busy = &info), NULL), HL_EBUSY);
+    expect_outcome(acquire_past(b.read, ACQUIRE(), &info), HL_EBUSY);
     check(info.locked && !info.mine);
     check(strncmp(info.owner, hl_client_id(a.client), 36) == 0);
     check(strlen(info.owner) > 6 && strcmp(info.owner + strlen(info.owner) - 6, ":write") == 0);
     check(info.lease_left_ms > 20000 && info.lease_left_ms <= 30000);
     expect_ok(hl_lock_release(a.write, NULL));
     expect_ok(hl_lock_acquire(a.read, NULL));
-    expect_outcome(hl_lock_acquire_with(b.write, ACQUIRE(.ret_busy = &info), NULL), HL_EBUSY);
+    expect_outcome(acquire_past(b.write, ACQUIRE(), &info), HL_EBUSY);
     check(strncmp(info.owner, hl_client_id(a.client), 36) == 0);
     check_int(info.hold_count, 1);
     expect_ok(hl_lock_release(a.read, NULL));
@@ -227,7 +228,7 @@ static hl_lock_info inspected(hl_lock *lock)
     return info;
 }
 
-Law(rw_lock, inspect_knows_the_halves)
+RwLaw(rw_lock, inspect_knows_the_halves)
 {
     struct rw a = rw_new(open_client(NULL)), b = rw_new(open_client(NULL));
     struct recorder recorder = RECORDER_INIT;
@@ -256,27 +257,25 @@ Law(rw_lock, inspect_knows_the_halves)
     expect_ok(hl_lock_force_release(b.write, NULL));
 }
 
-Law(rw_lock, options_and_names_are_those_of_a_lock)
+RwLaw(rw_lock, options_and_names_are_like_a_locks)
 {
     hl_client *client = open_client(CLIENT(.name_prefix = "shop:"));
     hl_lock *read = NULL, *write = NULL;
-    const hl_lock_options lingers = {.size = sizeof(lingers), .linger_ms = 10},
+    const hl_lock_options retains = {.size = sizeof(retains), .retain_ms = 10},
                           unknown = {.size = sizeof(unknown), .flags = 1u << 30},
                           prefers = {.size = sizeof(prefers), .flags = HL_LOCK_PREFER_WRITERS},
                           bytes = {.size = sizeof(bytes), .name_length = 3};
-    expect_outcome(hl_rw_lock_new(client, "a", &lingers, &read, &write, NULL), HL_EINVAL);
-    expect_outcome(hl_rw_lock_new(client, "a", &unknown, &read, &write, NULL), HL_EINVAL);
-    expect_outcome(hl_rw_lock_new(client, "a{", NULL, &read, &write, NULL), HL_EINVAL);
+    expect_outcome(rw_lock_new(client, "a", &retains, &read, &write, NULL), HL_EINVAL);
+    expect_outcome(rw_lock_new(client, "a", &unknown, &read, &write, NULL), HL_EINVAL);
+    expect_outcome(rw_lock_new(client, "a{", NULL, &read, &write, NULL), HL_EINVAL);
     expect_outcome(
-        hl_rw_lock_new(open_client(NULL), "hirelock_rw_writer:{a}", NULL, &read, &write, NULL),
+        rw_lock_new(open_client(NULL), "hirelock_rw_writer:{a}", NULL, &read, &write, NULL),
         HL_EINVAL);
-    expect_outcome(hl_rw_lock_new(client, NULL, NULL, &read, &write, NULL), HL_EINVAL);
-    expect_outcome(hl_rw_lock_new(client, "a", NULL, NULL, &write, NULL), HL_EINVAL);
-    expect_outcome(hl_rw_lock_new(client, "a", NULL, &read, NULL, NULL), HL_EINVAL);
-    expect_outcome(hl_rw_lock_new(NULL, "a", NULL, &read, &write, NULL), HL_EINVAL);
-    expect_outcome(hl_lock_new_with(client, "a", &prefers, &read, NULL), HL_EINVAL);
+    expect_outcome(rw_lock_new(client, NULL, NULL, &read, &write, NULL), HL_EINVAL);
+    expect_outcome(rw_lock_new(NULL, "a", NULL, &read, &write, NULL), HL_EINVAL);
+    expect_outcome(lock_new_with(client, "a", &prefers, &read, NULL), HL_EINVAL);
     check(!read && !write);
-    expect_ok(hl_rw_lock_new(client, "a\0b", &bytes, &read, &write, NULL));
+    expect_ok(rw_lock_new(client, "a\0b", &bytes, &read, &write, NULL));
     expect_ok(hl_lock_acquire(write, NULL));
     check_str(redis_str(server, "HGET %b mode", "shop:a\0b", (size_t)8), "write");
     expect_ok(hl_lock_acquire(read, NULL));
@@ -286,7 +285,7 @@ Law(rw_lock, options_and_names_are_those_of_a_lock)
     hl_lock_free(write);
 }
 
-Law(rw_lock, one_that_does_not_nest_says_so)
+RwLaw(rw_lock, a_lock_without_nesting_refuses_a_nested_acquire)
 {
     const hl_lock_options flat = {.size = sizeof(flat), .flags = HL_LOCK_NON_REENTRANT};
     struct rw rw = rw_new_with(open_client(NULL), &flat);
@@ -298,9 +297,9 @@ Law(rw_lock, one_that_does_not_nest_says_so)
     expect_ok(hl_lock_release(rw.read, NULL));
 }
 
-Law(rw_lock, a_posted_release_wakes_who_waits)
+RwLaw(rw_lock, a_posted_release_wakes_waiters)
 {
-    const hl_lock_options posted = {.size = sizeof(posted), .flags = HL_LOCK_POSTED_RELEASE};
+    const hl_lock_options posted = {.size = sizeof(posted), .flags = HL_LOCK_ASYNC_RELEASE};
     struct rw a = rw_new_with(open_client(NULL), &posted), b = rw_new_deaf();
     for (int i = 0; i < 20; i++) {
         expect_ok(hl_lock_acquire(a.write, NULL));
@@ -317,9 +316,9 @@ Law(rw_lock, a_posted_release_wakes_who_waits)
 
 /* Its script is not there, the acquire's is: the release is sent again, behind the next acquire,
  * and may not take what that has got. */
-Law(rw_lock, a_posted_release_that_bounced_takes_nothing_from_the_next_hold)
+RwLaw(rw_lock, a_posted_release_that_bounced_takes_nothing_from_the_next_hold)
 {
-    const hl_lock_options posted = {.size = sizeof(posted), .flags = HL_LOCK_POSTED_RELEASE};
+    const hl_lock_options posted = {.size = sizeof(posted), .flags = HL_LOCK_ASYNC_RELEASE};
     struct rw rw = rw_new_with(open_client(NULL), &posted);
     expect_ok(hl_lock_acquire(rw.write, NULL));
     expect_ok(hl_lock_acquire(rw.read, NULL));
@@ -337,7 +336,7 @@ Law(rw_lock, a_posted_release_that_bounced_takes_nothing_from_the_next_hold)
     expect_ok(hl_lock_release(rw.read, NULL));
 }
 
-Law(rw_lock, another_kind_of_lock_of_the_same_name_is_busy)
+RwLaw(rw_lock, another_kind_of_lock_of_the_same_name_is_busy)
 {
     struct rw rw = rw_new(open_client(NULL));
     hl_lock *plain = new_lock(rw.client, "stock");

@@ -3,7 +3,7 @@
 
 /*
  * Three processes with four threads each, which read, write, and go from writing to reading, while
- * their connections are cut again and again. A page of memory that they share says who is inside.
+ * their connections are cut again and again. A page of shared memory shows who holds the lock.
  */
 
 #include <sys/mman.h>
@@ -14,7 +14,7 @@
 enum { PROCESSES = 3, THREADS = 4, ROUNDS = 60, CUTS = 15 };
 enum { GO };
 
-/* What is inside; a thread that goes from writing to reading is both for a moment. */
+/* The holders; a thread that goes from writing to reading is both for a moment. */
 struct inside {
     atomic_int readers, writers;
     atomic_int together; /* the most readers at a time */
@@ -54,7 +54,7 @@ static void read_now(struct rw *rw)
     atomic_fetch_sub(&inside->readers, 1);
     atomic_fetch_add(&inside->reads, 1);
     int rc = hl_lock_release(rw->read, NULL);
-    check(rc == HL_OK || rc == HL_EUNKNOWN);
+    check(rc == HL_OK || rc == HL_EINDOUBT);
 }
 
 static void write_now(struct rw *rw, bool then_reads)
@@ -71,14 +71,14 @@ static void write_now(struct rw *rw, bool then_reads)
     must_be(atomic_fetch_sub(&inside->writers, 1) == 1);
     atomic_fetch_add(&inside->writes, 1);
     int rc = hl_lock_release(rw->write, NULL);
-    check(rc == HL_OK || rc == HL_EUNKNOWN);
+    check(rc == HL_OK || rc == HL_EINDOUBT);
     if (!then_reads)
         return;
     stay();
     must_be(atomic_load(&inside->writers) == 0);
     atomic_fetch_sub(&inside->readers, 1);
     rc = hl_lock_release(rw->read, NULL);
-    check(rc == HL_OK || rc == HL_EUNKNOWN);
+    check(rc == HL_OK || rc == HL_EINDOUBT);
 }
 
 static void *thread_main(void *arg)

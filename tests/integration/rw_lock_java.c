@@ -3,8 +3,8 @@
 
 /*
  * Side by side with Redisson's RReadWriteLock, played by a plain Redis connection that has the same
- * effects in Redis, in words of our own: its readers hold a key for each level, and who leaves sets
- * the lock's expiry by all of them.
+ * effects in Redis, in scripts of our own: its readers have a hold key for each level, and a reader
+ * that leaves sets the lock's expiry by all hold keys.
  */
 
 #include <sys/time.h>
@@ -86,7 +86,7 @@ static void expect_message(redisContext *link, const char *text)
     freeReplyObject(reply);
 }
 
-Law(rw_lock_java, has_the_keys_and_the_fields_that_redisson_writes)
+RwLaw(rw_lock_java, has_the_keys_and_the_fields_that_redisson_writes)
 {
     struct rw rw = rw_new(open_client(NULL));
     char id[64];
@@ -117,7 +117,7 @@ Law(rw_lock_java, has_the_keys_and_the_fields_that_redisson_writes)
     expect_ok(hl_lock_release(rw.read, NULL));
 }
 
-Law(rw_lock_java, readers_of_both_read_together_and_keep_the_others_writers_out)
+RwLaw(rw_lock_java, readers_of_both_read_together_and_keep_the_others_writers_out)
 {
     struct rw rw = rw_new(open_client(NULL));
     hl_lock_info info = HL_LOCK_INFO_INIT;
@@ -127,7 +127,7 @@ Law(rw_lock_java, readers_of_both_read_together_and_keep_the_others_writers_out)
     check(java_does(java_writes, 30000) > 0);
     expect_state("read 2");
     expect_ok(hl_lock_release(rw.read, NULL));
-    expect_outcome(hl_lock_acquire_with(rw.write, ACQUIRE(.ret_busy = &info), NULL), HL_EBUSY);
+    expect_outcome(acquire_past(rw.write, ACQUIRE(), &info), HL_EBUSY);
     check_str(info.owner, java);
     check_int(info.hold_count, 2);
     check_int(java_does(java_read_leaves, 0), 0);
@@ -142,8 +142,8 @@ Law(rw_lock_java, readers_of_both_read_together_and_keep_the_others_writers_out)
     check_int(java_does(java_write_leaves, 30000), 1);
 }
 
-/* Who leaves sets the lock's expiry by the hold keys: ours are among them. */
-Law(rw_lock_java, a_reader_of_redissons_that_leaves_leaves_us_our_lease)
+/* A reader that leaves sets the lock's expiry by all hold keys, and ours are among them. */
+RwLaw(rw_lock_java, a_reader_of_redissons_that_leaves_leaves_us_our_lease)
 {
     struct rw rw = rw_new(open_client(NULL));
     check_int(java_does(java_reads, 90000), -1);
@@ -155,7 +155,7 @@ Law(rw_lock_java, a_reader_of_redissons_that_leaves_leaves_us_our_lease)
     expect_ok(hl_lock_release(rw.read, NULL));
 }
 
-Law(rw_lock_java, a_reader_of_ours_that_leaves_leaves_redissons_its_lease)
+RwLaw(rw_lock_java, a_reader_of_ours_that_leaves_leaves_redissons_its_lease)
 {
     struct rw rw = rw_new(open_client(NULL));
     expect_ok(hl_lock_acquire_with(rw.read, ACQUIRE(.lease_ms = 90000), NULL));
@@ -166,7 +166,7 @@ Law(rw_lock_java, a_reader_of_ours_that_leaves_leaves_redissons_its_lease)
     check_int(java_does(java_read_leaves, 0), 1);
 }
 
-Law(rw_lock_java, its_renewal_beside_a_longer_lease_of_ours_is_made_up_for)
+RwLaw(rw_lock_java, redissons_renewal_beside_a_longer_lease_of_ours_is_corrected)
 {
     struct rw rw = rw_new(open_client(CLIENT(.watchdog_timeout_ms = slow_ms(600))));
     expect_ok(hl_lock_acquire_with(rw.read, ACQUIRE(.lease_ms = 60000), NULL));
@@ -182,7 +182,7 @@ Law(rw_lock_java, its_renewal_beside_a_longer_lease_of_ours_is_made_up_for)
     expect_ok(hl_lock_release(rw.read, NULL));
 }
 
-Law(rw_lock_java, a_dead_reader_of_redissons_keeps_our_writers_out_for_its_lease_only)
+RwLaw(rw_lock_java, a_dead_reader_of_redissons_keeps_our_writers_out_for_its_lease_only)
 {
     struct rw a = rw_new(open_client(NULL)), b = rw_new(open_client(CLIENT(.poll_ms = 100)));
     check_int(java_does(java_reads, slow_ms(300)), -1);
@@ -195,7 +195,7 @@ Law(rw_lock_java, a_dead_reader_of_redissons_keeps_our_writers_out_for_its_lease
     expect_ok(actor_release(writer, b.write, NULL));
 }
 
-Law(rw_lock_java, its_writer_that_leaves_wakes_all_our_readers)
+RwLaw(rw_lock_java, redissons_writer_that_leaves_wakes_all_our_readers)
 {
     struct rw rw = rw_new_deaf();
     struct actor *reader[8];
@@ -215,7 +215,7 @@ Law(rw_lock_java, its_writer_that_leaves_wakes_all_our_readers)
         expect_ok(actor_release(reader[i], rw.read, NULL));
 }
 
-Law(rw_lock_java, its_last_reader_that_leaves_wakes_our_writer)
+RwLaw(rw_lock_java, redissons_last_reader_wakes_our_writer)
 {
     struct rw rw = rw_new_deaf();
     check_int(java_does(java_reads, 60000), -1);
@@ -226,8 +226,8 @@ Law(rw_lock_java, its_last_reader_that_leaves_wakes_our_writer)
     expect_ok(actor_release(writer, rw.write, NULL));
 }
 
-/* Redisson tells nobody. */
-Law(rw_lock_java, its_writer_that_goes_on_as_a_reader_is_found_out_by_a_poll)
+/* Redisson publishes nothing. */
+RwLaw(rw_lock_java, redissons_writer_that_goes_on_as_a_reader_is_found_by_a_poll)
 {
     struct rw rw = rw_new(open_client(CLIENT(.poll_ms = 100)));
     check_int(java_does(java_writes, 60000), -1);
@@ -242,7 +242,7 @@ Law(rw_lock_java, its_writer_that_goes_on_as_a_reader_is_found_out_by_a_poll)
 }
 
 /* `0` wakes one of Redisson's waiters and is remembered by it, `1` wakes all that sleep. */
-Law(rw_lock_java, its_waiters_hear_what_they_understand)
+RwLaw(rw_lock_java, redissons_waiters_hear_messages_that_they_understand)
 {
     struct rw rw = rw_new(open_client(NULL));
     redisContext *link = subscribe();
@@ -276,7 +276,7 @@ Law(rw_lock_java, its_waiters_hear_what_they_understand)
 }
 
 /* By an operator who uses Redisson: the hold keys stay behind. */
-Law(rw_lock_java, its_forced_release_is_noticed_and_leaves_nothing)
+RwLaw(rw_lock_java, redissons_forced_release_is_noticed_and_leaves_nothing)
 {
     struct recorder told = RECORDER_INIT;
     struct rw rw = rw_new(open_client(
@@ -290,7 +290,7 @@ Law(rw_lock_java, its_forced_release_is_noticed_and_leaves_nothing)
     expect_outcome(hl_lock_release(rw.read, NULL), HL_ELOST);
 }
 
-Law(rw_lock_java, messages_that_we_do_not_know_are_taken_as_hints)
+RwLaw(rw_lock_java, messages_that_we_do_not_know_are_taken_as_hints)
 {
     struct rw rw = rw_new_deaf();
     check_int(java_does(java_writes, 60000), -1);

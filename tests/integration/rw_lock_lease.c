@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* Leases of a read-write lock: whose end means what for whom, who is renewed, and who has lost. */
+/* Leases of a read-write lock: their ends, their renewals, and the holds that are lost. */
 
 #include "rw_kit.h"
 #include "support/process.h"
@@ -11,7 +11,7 @@ static bool lives(const char *field)
     return redis_int(server, "EXISTS {stock}:%s:rwlock_timeout:1", field) == 1;
 }
 
-Law(rw_lock_lease, a_short_one_shortens_nobody_elses)
+RwLaw(rw_lock_lease, a_short_lease_shortens_no_other_readers_lease)
 {
     struct rw a = rw_new(open_client(NULL)), b = rw_new(open_client(NULL));
     expect_ok(hl_lock_acquire_with(a.read, ACQUIRE(.lease_ms = 60000), NULL));
@@ -26,7 +26,7 @@ Law(rw_lock_lease, a_short_one_shortens_nobody_elses)
     expect_ok(hl_lock_release(a.read, NULL));
 }
 
-Law(rw_lock_lease, a_reader_whose_lease_is_over_has_lost_and_others_read_on)
+RwLaw(rw_lock_lease, a_reader_whose_lease_is_over_has_lost_and_others_read_on)
 {
     struct recorder told = RECORDER_INIT;
     struct rw a = rw_new(open_client(NULL)), b = rw_new(open_client(CLIENT(.poll_ms = 100)));
@@ -51,7 +51,8 @@ static void read_until_killed(struct process *self, void *arg)
 {
     (void)arg;
     check(process_await(self, GO, 1, 60000));
-    struct rw rw = rw_new(open_client_at(process_shared(self), CLIENT(.watchdog_timeout_ms = 900)));
+    struct rw rw =
+        rw_new(open_client_at(process_shared(self), CLIENT(.watchdog_timeout_ms = slow_ms(900))));
     expect_ok(hl_lock_acquire(rw.read, NULL));
     process_tell(self, READS);
     process_await(self, GO, 2, 60000);
@@ -82,7 +83,7 @@ Test(rw_lock_lease, a_reader_whose_process_died_keeps_a_writer_out_for_its_own_l
     check_int(process_finish(dying, 1000), -9);
 }
 
-Law(rw_lock_lease, the_watchdog_renews_each_reader)
+RwLaw(rw_lock_lease, the_watchdog_renews_each_reader)
 {
     struct rw rw = rw_new(open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS)));
     hl_owner *owner[5];
@@ -99,7 +100,7 @@ Law(rw_lock_lease, the_watchdog_renews_each_reader)
         expect_ok(hl_lock_release_as(rw.read, owner[i], NULL));
 }
 
-Law(rw_lock_lease, the_watchdog_renews_the_levels_of_a_reader_and_a_writer_that_became_one)
+RwLaw(rw_lock_lease, the_watchdog_renews_the_levels_of_a_reader_and_a_writer_that_became_one)
 {
     struct rw rw = rw_new(open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS)));
     expect_ok(hl_lock_acquire(rw.write, NULL));
@@ -117,12 +118,12 @@ Law(rw_lock_lease, the_watchdog_renews_the_levels_of_a_reader_and_a_writer_that_
 }
 
 /* As a renewal of Redisson's does for its own reader. */
-Law(rw_lock_lease, what_others_shorten_is_put_back_for_readers_with_a_lease_time_too)
+RwLaw(rw_lock_lease, a_shortened_expiry_is_put_back_for_leased_readers_too)
 {
     struct rw rw = rw_new(open_client(CLIENT(.watchdog_timeout_ms = slow_ms(600))));
     expect_ok(hl_lock_acquire_with(rw.read, ACQUIRE(.lease_ms = 60000), NULL));
     for (int i = 0; i < 2; i++) {
-        redis_do(server, "PEXPIRE stock %d", (int)slow_ms(5000));
+        redis_do(server, "PEXPIRE stock 30000");
         struct deadline deadline = deadline_in(5000);
         while (redis_int(server, "PTTL stock") < 50000 && !deadline_is_over(deadline))
             deadline_nap();
@@ -132,7 +133,7 @@ Law(rw_lock_lease, what_others_shorten_is_put_back_for_readers_with_a_lease_time
     expect_ok(hl_lock_release(rw.read, NULL));
 }
 
-Law(rw_lock_lease, a_nested_reader_with_a_longer_lease_makes_the_hold_longer_to_its_end)
+RwLaw(rw_lock_lease, a_nested_reader_with_a_longer_lease_makes_the_hold_longer_to_its_end)
 {
     struct rw rw = rw_new(open_client(NULL));
     expect_ok(hl_lock_acquire_with(rw.read, ACQUIRE(.lease_ms = 5000), NULL));
@@ -147,7 +148,7 @@ Law(rw_lock_lease, a_nested_reader_with_a_longer_lease_makes_the_hold_longer_to_
 }
 
 /* Levels above the 1,000th have no hold key of their own. */
-Law(rw_lock_lease, a_very_deep_reader_with_a_longer_lease_has_it_in_redis_too)
+RwLaw(rw_lock_lease, a_very_deep_reader_with_a_longer_lease_has_it_in_redis_too)
 {
     enum { DEEP = 1001 };
     struct rw rw = rw_new(open_client(NULL));
@@ -163,7 +164,7 @@ Law(rw_lock_lease, a_very_deep_reader_with_a_longer_lease_has_it_in_redis_too)
         expect_ok(hl_lock_release(rw.read, NULL));
 }
 
-Law(rw_lock_lease, a_nested_writer_gets_the_longer_of_both_and_not_the_sum)
+RwLaw(rw_lock_lease, a_nested_writer_gets_the_longer_of_both_and_not_the_sum)
 {
     struct rw rw = rw_new(open_client(NULL));
     expect_ok(hl_lock_acquire_with(rw.write, ACQUIRE(.lease_ms = 40000), NULL));
@@ -174,7 +175,7 @@ Law(rw_lock_lease, a_nested_writer_gets_the_longer_of_both_and_not_the_sum)
     expect_ok(hl_lock_release(rw.write, NULL));
 }
 
-Law(rw_lock_lease, a_release_after_its_end_says_so)
+RwLaw(rw_lock_lease, a_release_after_its_end_says_so)
 {
     struct rw a = rw_new(open_client(NULL)), b = rw_new(open_client(CLIENT(.poll_ms = 100)));
     expect_ok(hl_lock_acquire_with(a.write, ACQUIRE(.lease_ms = slow_ms(50)), NULL));
@@ -191,7 +192,7 @@ Law(rw_lock_lease, a_release_after_its_end_says_so)
     expect_ok(hl_lock_release(b.write, NULL));
 }
 
-Law(rw_lock_lease, an_owner_that_has_lost_its_read_lock_may_write)
+RwLaw(rw_lock_lease, an_owner_that_has_lost_its_read_lock_may_write)
 {
     struct rw rw = rw_new(open_client(CLIENT(.poll_ms = 100)));
     expect_ok(hl_lock_acquire_with(rw.read, ACQUIRE(.lease_ms = slow_ms(50)), NULL));
@@ -202,7 +203,7 @@ Law(rw_lock_lease, an_owner_that_has_lost_its_read_lock_may_write)
     expect_ok(hl_lock_release(rw.write, NULL));
 }
 
-Law(rw_lock_lease, a_forced_release_takes_it_from_all_readers)
+RwLaw(rw_lock_lease, a_forced_release_takes_it_from_all_readers)
 {
     struct recorder a_told = RECORDER_INIT, b_told = RECORDER_INIT;
     struct rw a = rw_new(open_client(CLIENT(.on_event = record_event, .arg = &a_told)));
@@ -210,13 +211,13 @@ Law(rw_lock_lease, a_forced_release_takes_it_from_all_readers)
         CLIENT(.on_event = record_event, .arg = &b_told, .watchdog_timeout_ms = SHORT_MS)));
     struct rw c = rw_new_deaf();
     hl_owner *second = new_owner(a.client);
-    expect_outcome(hl_lock_force_release(a.read, NULL), HL_ENOTOWNER);
+    expect_outcome(hl_lock_force_release(a.read, NULL), HL_ENOENT);
     expect_ok(hl_lock_acquire(a.read, NULL));
     expect_ok(hl_lock_acquire_with(a.read, ACQUIRE(.owner = second), NULL));
     expect_ok(hl_lock_acquire(b.read, NULL));
     struct actor *writer = rw_waits(c.write);
     check(redis_wait_subscribers(server, RW_CHANNEL, 1, 5000));
-    expect_outcome(hl_lock_force_release(a.write, NULL), HL_ENOTOWNER);
+    expect_outcome(hl_lock_force_release(a.write, NULL), HL_ENOENT);
     expect_ok(hl_lock_force_release(a.read, NULL));
     expect_ok(actor_end(writer));
     expect_story(&a_told, "LOST gone, LOST gone"); /* at once, by the one who forced */
@@ -228,7 +229,7 @@ Law(rw_lock_lease, a_forced_release_takes_it_from_all_readers)
     expect_ok(actor_release(writer, c.write, NULL));
 }
 
-Law(rw_lock_lease, a_forced_release_takes_it_from_a_writer_and_what_it_reads)
+RwLaw(rw_lock_lease, a_forced_release_takes_it_from_a_writer_and_what_it_reads)
 {
     struct recorder told = RECORDER_INIT;
     struct rw a = rw_new(open_client(CLIENT(.on_event = record_event, .arg = &told)));
@@ -245,7 +246,7 @@ Law(rw_lock_lease, a_forced_release_takes_it_from_a_writer_and_what_it_reads)
     expect_ok(actor_release(reader, b.read, NULL));
 }
 
-Law(rw_lock_lease, a_reader_whose_hold_key_was_deleted_has_lost)
+RwLaw(rw_lock_lease, a_reader_whose_hold_key_was_deleted_has_lost)
 {
     struct recorder told = RECORDER_INIT;
     struct rw rw = rw_new(open_client(
@@ -263,7 +264,7 @@ Law(rw_lock_lease, a_reader_whose_hold_key_was_deleted_has_lost)
     expect_ok(hl_lock_release_as(rw.read, other, NULL));
 }
 
-Law(rw_lock_lease, a_thread_that_ends_abandons_what_it_reads)
+RwLaw(rw_lock_lease, a_thread_that_ends_abandons_what_it_reads)
 {
     struct recorder told = RECORDER_INIT;
     struct rw rw = rw_new(open_client(CLIENT(.on_event = record_event, .arg = &told,
@@ -279,7 +280,7 @@ Law(rw_lock_lease, a_thread_that_ends_abandons_what_it_reads)
     expect_ok(hl_lock_release(rw.write, NULL));
 }
 
-Law(rw_lock_lease, a_leash_ends_a_read_hold)
+RwLaw(rw_lock_lease, max_hold_ends_a_read_hold)
 {
     struct recorder told = RECORDER_INIT;
     struct rw rw = rw_new(open_client(CLIENT(.on_event = record_event, .arg = &told)));
@@ -289,7 +290,7 @@ Law(rw_lock_lease, a_leash_ends_a_read_hold)
     expect_state("");
 }
 
-Law(rw_lock_lease, a_minimal_hold_keeps_writers_out_until_it_is_over)
+RwLaw(rw_lock_lease, a_minimal_hold_keeps_writers_out_until_it_is_over)
 {
     struct rw a = rw_new(open_client(NULL)), b = rw_new(open_client(CLIENT(.poll_ms = 100)));
     hl_lock_info info = HL_LOCK_INFO_INIT;
@@ -311,7 +312,7 @@ Law(rw_lock_lease, a_minimal_hold_keeps_writers_out_until_it_is_over)
     expect_ok(hl_lock_release(b.read, NULL));
 }
 
-Law(rw_lock_lease, a_close_leaves_holds_to_their_leases_or_releases_them)
+RwLaw(rw_lock_lease, a_close_leaves_holds_to_their_leases_or_releases_them)
 {
     struct rw a = rw_new(open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS)));
     struct rw b = rw_new(open_client(CLIENT(.flags = HL_CLIENT_RELEASE_ON_CLOSE)));

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* Waiting for a read-write lock: who is woken by what, who is let in first, and what a wait that is
- * given up leaves behind. */
+/* Waiting for a read-write lock: the wake-ups, the order in which waiters are let in, and the rest
+ * that a cancelled wait leaves behind. */
 
 #include "rw_kit.h"
 
@@ -20,8 +20,8 @@ static void readers_leave(hl_lock *read, struct actor *reader[READERS])
         expect_ok(actor_release(reader[i], read, NULL));
 }
 
-/* By the one release: nobody polls within the test, and nobody leaves before all are in. */
-Law(rw_lock_wait, all_readers_of_a_process_wake_together_after_a_write_release)
+/* By the one release: no waiter polls within the test, and no reader leaves before all are in. */
+RwLaw(rw_lock_wait, all_readers_of_a_process_wake_together_after_a_write_release)
 {
     struct rw a = rw_new_deaf(), b = rw_new_deaf();
     struct actor *reader[READERS];
@@ -37,7 +37,7 @@ Law(rw_lock_wait, all_readers_of_a_process_wake_together_after_a_write_release)
     readers_leave(b.read, reader);
 }
 
-Law(rw_lock_wait, the_last_reader_out_lets_a_writer_in)
+RwLaw(rw_lock_wait, the_last_reader_out_lets_a_writer_in)
 {
     struct rw a = rw_new_deaf(), b = rw_new_deaf(), c = rw_new_deaf();
     expect_ok(hl_lock_acquire(a.read, NULL));
@@ -52,7 +52,7 @@ Law(rw_lock_wait, the_last_reader_out_lets_a_writer_in)
     expect_ok(actor_release(writer, c.write, NULL));
 }
 
-Law(rw_lock_wait, a_writer_that_goes_on_as_a_reader_wakes_readers_here_and_elsewhere)
+RwLaw(rw_lock_wait, a_writer_that_goes_on_as_a_reader_wakes_readers_here_and_elsewhere)
 {
     struct rw a = rw_new_deaf(), b = rw_new_deaf(), c = rw_new_deaf();
     expect_ok(hl_lock_acquire(a.write, NULL));
@@ -72,7 +72,7 @@ Law(rw_lock_wait, a_writer_that_goes_on_as_a_reader_wakes_readers_here_and_elsew
     expect_ok(actor_release(writer, c.write, NULL));
 }
 
-Law(rw_lock_wait, writers_of_a_process_are_served_as_they_came)
+RwLaw(rw_lock_wait, writers_of_a_process_are_served_as_they_came)
 {
     struct rw rw = rw_new_deaf();
     struct actor *writer[4];
@@ -90,7 +90,7 @@ Law(rw_lock_wait, writers_of_a_process_are_served_as_they_came)
     }
 }
 
-Law(rw_lock_wait, those_who_time_out_leave_nothing)
+RwLaw(rw_lock_wait, waiters_that_time_out_leave_nothing)
 {
     struct rw a = rw_new(open_client(NULL)), b = rw_new(open_client(NULL));
     expect_ok(hl_lock_acquire(a.write, NULL));
@@ -104,7 +104,7 @@ Law(rw_lock_wait, those_who_time_out_leave_nothing)
     check_int(stats_of(b.client).waiters_now, 0);
 }
 
-Law(rw_lock_wait, those_who_are_cancelled_leave_nothing)
+RwLaw(rw_lock_wait, cancelled_waiters_leave_nothing)
 {
     struct rw a = rw_new_deaf(), b = rw_new_deaf();
     hl_cancel *cancel = new_cancel();
@@ -125,7 +125,7 @@ Law(rw_lock_wait, those_who_are_cancelled_leave_nothing)
     check(redis_wait_int(server, 0, 5000, "DBSIZE"));
 }
 
-Law(rw_lock_wait, a_close_ends_the_waits)
+RwLaw(rw_lock_wait, a_close_ends_the_waits)
 {
     struct rw a = rw_new_deaf(), b = rw_new_deaf();
     struct recorder recorder = RECORDER_INIT;
@@ -145,7 +145,7 @@ Law(rw_lock_wait, a_close_ends_the_waits)
 
 static const hl_lock_options prefers = {.size = sizeof(prefers), .flags = HL_LOCK_PREFER_WRITERS};
 
-Law(rw_lock_wait, new_readers_stay_away_from_a_writer_that_is_preferred)
+RwLaw(rw_lock_wait, new_readers_stay_away_from_a_writer_that_is_preferred)
 {
     struct rw a = rw_new_deaf(), c = rw_new_deaf();
     struct rw b = rw_new_with(rw_new_deaf().client, &prefers);
@@ -165,7 +165,7 @@ Law(rw_lock_wait, new_readers_stay_away_from_a_writer_that_is_preferred)
     expect_ok(actor_release(reader, c.read, NULL));
 }
 
-Law(rw_lock_wait, readers_come_in_when_a_preferred_writer_gives_up)
+RwLaw(rw_lock_wait, readers_come_in_when_a_preferred_writer_gives_up)
 {
     struct rw a = rw_new_deaf(), c = rw_new_deaf();
     struct rw b = rw_new_with(rw_new_deaf().client, &prefers);
@@ -184,7 +184,7 @@ Law(rw_lock_wait, readers_come_in_when_a_preferred_writer_gives_up)
     expect_ok(hl_lock_release(a.read, NULL));
 }
 
-Law(rw_lock_wait, a_writer_that_does_not_wait_is_not_preferred)
+RwLaw(rw_lock_wait, a_writer_that_does_not_wait_is_not_preferred)
 {
     struct rw a = rw_new(open_client(NULL)), c = rw_new(open_client(NULL));
     struct rw b = rw_new_with(open_client(NULL), &prefers);
@@ -197,15 +197,15 @@ Law(rw_lock_wait, a_writer_that_does_not_wait_is_not_preferred)
 }
 
 /* It asks again every poll_ms, and each time makes its wish last for three. */
-Law(rw_lock_wait, a_preferred_writer_goes_on_being_preferred_as_long_as_it_waits)
+RwLaw(rw_lock_wait, a_preferred_writer_goes_on_being_preferred_as_long_as_it_waits)
 {
     struct rw a = rw_new(open_client(NULL)), c = rw_new(open_client(NULL));
-    struct rw b = rw_new_with(open_client(CLIENT(.poll_ms = slow_ms(100))), &prefers);
+    struct rw b = rw_new_with(open_client(CLIENT(.poll_ms = slow_ms(500))), &prefers);
     expect_ok(hl_lock_acquire(a.read, NULL));
     struct actor *writer = rw_waits(b.write);
     check(redis_wait_int(server, 1, 5000, "EXISTS " RW_WRITER));
     int64_t calls = redis_calls(server, "set");
-    struct deadline deadline = deadline_in(10000);
+    struct deadline deadline = deadline_in(20000);
     while (redis_calls(server, "set") < calls + 6 && !deadline_is_over(deadline))
         expect_outcome(hl_lock_try_acquire(c.read, NULL), HL_EBUSY);
     check(redis_calls(server, "set") >= calls + 6);
@@ -214,7 +214,7 @@ Law(rw_lock_wait, a_preferred_writer_goes_on_being_preferred_as_long_as_it_waits
     expect_ok(actor_release(writer, b.write, NULL));
 }
 
-Law(rw_lock_wait, a_lost_message_costs_a_poll)
+RwLaw(rw_lock_wait, a_lost_message_costs_a_poll)
 {
     struct rw a = rw_new(open_client(NULL)), b = rw_new(open_client(CLIENT(.poll_ms = 100)));
     expect_ok(hl_lock_acquire(a.write, NULL));
@@ -236,7 +236,7 @@ Law(rw_lock_wait, a_lost_message_costs_a_poll)
     expect_outcome(hl_lock_release(a.write, NULL), HL_ELOST);
 }
 
-Law(rw_lock_wait, a_message_that_is_lost_with_its_connection_is_made_up_for)
+RwLaw(rw_lock_wait, a_message_that_is_lost_with_its_connection_is_made_up_for)
 {
     struct rw a = rw_new_deaf(), b = rw_new_deaf();
     struct actor *reader[READERS];
@@ -251,7 +251,7 @@ Law(rw_lock_wait, a_message_that_is_lost_with_its_connection_is_made_up_for)
     readers_leave(b.read, reader);
 }
 
-Law(rw_lock_wait, holds_and_waits_go_on_across_a_reconnect)
+RwLaw(rw_lock_wait, holds_and_waits_go_on_across_a_reconnect)
 {
     struct rw a = rw_new_deaf(), b = rw_new_deaf();
     struct actor *other = actor_start();
@@ -271,8 +271,9 @@ Law(rw_lock_wait, holds_and_waits_go_on_across_a_reconnect)
     expect_ok(actor_release(writer, b.write, NULL));
 }
 
-/* Without its keys: who held has lost, and is told; who waited is served. */
-Law(rw_lock_wait, a_restart_of_the_server_ends_what_it_forgot)
+/* The server restarts without its keys: holders are told that they have lost, and waiters are
+ * served. */
+RwLaw(rw_lock_wait, a_restart_of_the_server_ends_the_holds_that_it_forgot)
 {
     struct recorder told = RECORDER_INIT;
     struct rw a = rw_new(open_client(CLIENT(.poll_ms = 100)));

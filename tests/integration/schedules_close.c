@@ -3,16 +3,14 @@
 
 /* Calls that meet a close: whatever the moment, each ends, and is told once. */
 
-#include "lease/call.h"
-#include "lease/client.h"
+#include "lease/calls/call.h"
+#include "lease/calls/client.h"
 #include "support/actor.h"
-#include "support/lock_support.h"
+#include "support/kit.h"
 #include "support/recorder.h"
 #include "timer_block.h"
 
 #include <semaphore.h>
-
-#define Law(suite, ...) Test(suite, __VA_ARGS__, .init = server_up, .fini = server_down)
 
 static struct recorder told = RECORDER_INIT;
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The semaphore, without anybody waiting: what each call does and answers, and what stands in Redis
+/* The semaphore, without waiters: what each call does and answers, and what stands in Redis
  * and is told to Java meanwhile. */
 
 #include "support/recorder.h"
@@ -11,8 +11,6 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
 
 static hl_client *client;
 static hl_semaphore *semaphore;
@@ -58,18 +56,22 @@ Law(semaphore, says_why_it_is_busy)
     hl_error err = HL_ERROR_INIT;
     expect_outcome(hl_semaphore_try_acquire(semaphore, 2, &err), HL_EBUSY);
     check_str(err.text, "acquire 'pool': too few permits");
-    expect_outcome(hl_semaphore_acquire_for(semaphore, 2, 30, &err), HL_ETIMEDOUT);
+    expect_outcome(hl_semaphore_acquire_for(semaphore, 2, slow_ms(500), &err), HL_ETIMEDOUT);
     check_str(err.text, "acquire 'pool': the wait time is over; too few permits");
-    expect_outcome(hl_semaphore_try_set_permits(semaphore, 2, 0, &err), HL_EBUSY);
-    check_str(err.text, "set permits: there is a semaphore already");
+    check(err.busy.locked && err.busy.available == 1 && err.busy.hold_count == 0);
+    expect_ok(hl_semaphore_add_permits(semaphore, -4, NULL));
+    expect_outcome(hl_semaphore_try_acquire(semaphore, 2, &err), HL_EBUSY);
+    check(err.busy.available == -3);
+    expect_outcome(hl_semaphore_try_set_permits(semaphore, 2, 0, &err), HL_EEXIST);
+    check_str(err.text, "set permits 'pool': it is there already");
 }
 
-Law(semaphore, has_no_permits_where_there_is_none)
+Law(semaphore, has_no_permits_where_there_is_no_key)
 {
     begin();
     check_int(available_of(semaphore), 0);
     expect_outcome(hl_semaphore_try_acquire(semaphore, 1, NULL), HL_EBUSY);
-    expect_outcome(hl_semaphore_release_if_exists(semaphore, 1, NULL), HL_ENOTOWNER);
+    expect_outcome(hl_semaphore_release_if_exists(semaphore, 1, NULL), HL_ENOENT);
     int64_t drained = 7;
     expect_ok(hl_semaphore_drain(semaphore, &drained, NULL));
     check_int(drained, 0);
@@ -84,7 +86,7 @@ Law(semaphore, is_set_once_and_for_a_time)
 {
     begin();
     expect_ok(hl_semaphore_try_set_permits(semaphore, 3, slow_ms(60000), NULL));
-    expect_outcome(hl_semaphore_try_set_permits(semaphore, 9, 0, NULL), HL_EBUSY);
+    expect_outcome(hl_semaphore_try_set_permits(semaphore, 9, 0, NULL), HL_EEXIST);
     expect_ok(hl_semaphore_acquire(semaphore, 1, NULL));
     expect_ok(hl_semaphore_release(semaphore, 1, NULL));
     expect_ok(hl_semaphore_add_permits(semaphore, 4, NULL));
@@ -142,28 +144,19 @@ Law(semaphore, refuses_numbers_that_make_no_sense)
     check_int(available_of(semaphore), 1);
 }
 
-static void hear_nothing(const hl_event *event, void *arg)
-{
-    (void)event, (void)arg;
-}
-
-Law(semaphore, refuses_options_that_speak_of_a_hold)
+Law(semaphore, waits_as_its_options_say)
 {
     begin_with(1);
-    hl_lock_info info = HL_LOCK_INFO_INIT;
-    const hl_acquire_options *bad[] = {
-        ACQUIRE(.owner = new_owner(client)), ACQUIRE(.lease_ms = 1000),
-        ACQUIRE(.max_hold_ms = 1000),        ACQUIRE(.min_hold_ms = 1000),
-        ACQUIRE(.on_event = hear_nothing),   ACQUIRE(.ret_busy = &info)};
+    const hl_wait_options *bad[] = {WAIT(.wait_ms = -2), WAIT(.wait_ms = INT64_MAX),
+                                    &(hl_wait_options){.size = 0}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        hl_error err = HL_ERROR_INIT;
-        expect_outcome(hl_semaphore_acquire_with(semaphore, 1, bad[i], &err), HL_EINVAL);
-        check_str(err.text, "of the options only wait_ms and cancel are of use here");
+        expect_outcome(hl_semaphore_acquire_with(semaphore, 1, bad[i], NULL), HL_EINVAL);
         expect_outcome(hl_semaphore_acquire_async(semaphore, 1, bad[i], record_done, NULL),
                        HL_EINVAL);
     }
     expect_ok(hl_semaphore_acquire_with(semaphore, 1, NULL, NULL));
-    expect_outcome(hl_semaphore_acquire_with(semaphore, 1, NULL, NULL), HL_EBUSY);
+    expect_outcome(hl_semaphore_acquire_with(semaphore, 1, WAIT(.wait_ms = HL_NO_WAIT), NULL),
+                   HL_EBUSY);
 }
 
 Law(semaphore, refuses_what_is_no_handle)
@@ -185,8 +178,8 @@ Law(semaphore, refuses_what_is_no_handle)
     expect_outcome(hl_semaphore_drain_async(semaphore, NULL, NULL), HL_EINVAL);
     expect_outcome(hl_semaphore_acquire_async(semaphore, 1, NULL, NULL, NULL), HL_EINVAL);
     hl_semaphore_free(NULL);
-    check(hl_semaphore_name(NULL) == NULL);
-    check_str(hl_semaphore_name(semaphore), "pool");
+    check(hl_semaphore_name(NULL, NULL) == NULL);
+    check_str(hl_semaphore_name(semaphore, NULL), "pool");
     close_client(client);
     expect_outcome(hl_semaphore_acquire(semaphore, 1, NULL), HL_ECLOSED);
     expect_outcome(hl_semaphore_release(semaphore, 1, NULL), HL_ECLOSED);
@@ -209,7 +202,7 @@ Law(semaphore, has_its_own_name_beside_a_lock_of_the_same_name)
     expect_outcome(hl_semaphore_drain(semaphore, &count, NULL), HL_ESERVER);
     expect_outcome(hl_semaphore_available(semaphore, &count, NULL), HL_ESERVER);
     expect_outcome(hl_semaphore_add_permits(semaphore, 1, NULL), HL_ESERVER);
-    expect_outcome(hl_semaphore_try_set_permits(semaphore, 1, 0, NULL), HL_EBUSY);
+    expect_outcome(hl_semaphore_try_set_permits(semaphore, 1, 0, NULL), HL_EEXIST);
     check(hl_lock_is_held(lock, NULL));
     expect_ok(hl_lock_release(lock, NULL));
 }
@@ -255,7 +248,7 @@ Law(semaphore, goes_by_the_clients_prefix_and_keeps_what_a_name_has_in_braces)
     redisContext *java = redis_link_connect(redis_server_socket(server));
     redisReply *reply = redisCommand(java, "SUBSCRIBE redisson_sc:app:{pool}:a");
     freeReplyObject(reply);
-    check_str(hl_semaphore_name(semaphore), "app:{pool}:a");
+    check_str(hl_semaphore_name(semaphore, NULL), "app:{pool}:a");
     expect_ok(hl_semaphore_try_set_permits(semaphore, 2, 0, NULL));
     check_str(redis_str(server, "GET app:{pool}:a"), "2");
     check_int(redisGetReply(java, (void **)&reply), REDIS_OK);
@@ -276,7 +269,7 @@ Law(semaphore, and_the_latch_may_have_names_of_512_bytes)
     expect_ok(hl_semaphore_acquire(longest, 1, NULL));
     expect_outcome(hl_semaphore_acquire_for(longest, 1, 20, NULL), HL_ETIMEDOUT);
     redis_do(server, "DEL %s", name);
-    expect_ok(hl_latch_set_count(latch, 1, NULL));
+    expect_ok(hl_latch_try_set_count(latch, 1, NULL));
     expect_outcome(hl_latch_await_for(latch, 20, NULL), HL_ETIMEDOUT);
     expect_ok(hl_latch_count_down(latch, NULL));
 }
@@ -330,7 +323,7 @@ Law(semaphore, and_the_latch_are_their_parents_in_a_forked_child)
                        hl_semaphore_new(client, "pool", &made, NULL) == HL_EFORKED &&
                        hl_semaphore_release_async(semaphore, 1, record_done, NULL) == HL_EFORKED &&
                        hl_latch_await(latch, NULL) == HL_EFORKED &&
-                       hl_latch_count_down_and_await(latch, NULL, NULL) == HL_EFORKED;
+                       hl_latch_count_down(latch, NULL) == HL_EFORKED;
         hl_semaphore_free(semaphore);
         hl_latch_free(latch);
         _exit(refused ? 0 : 1);
@@ -353,25 +346,26 @@ Law(semaphore, and_the_latch_work_with_no_more_rights_than_their_pages_name)
     hl_latch *latch = new_latch(client, "app:gate");
     expect_ok(hl_semaphore_try_set_permits(semaphore, 1, slow_ms(60000), NULL));
     expect_ok(hl_semaphore_acquire(semaphore, 1, NULL));
-    expect_outcome(hl_semaphore_acquire_for(semaphore, 1, 50, NULL), HL_ETIMEDOUT);
+    expect_outcome(hl_semaphore_acquire_for(semaphore, 1, slow_ms(500), NULL), HL_ETIMEDOUT);
     expect_ok(hl_semaphore_release(semaphore, 2, NULL));
     expect_ok(hl_semaphore_release_if_exists(semaphore, 2, NULL));
     expect_ok(hl_semaphore_add_permits(semaphore, -1, NULL));
     expect_ok(hl_semaphore_available(semaphore, &count, NULL));
     expect_ok(hl_semaphore_drain(semaphore, &count, NULL));
     check_int(count, 3);
-    expect_ok(hl_latch_set_count(latch, 2, NULL));
+    expect_ok(hl_latch_try_set_count(latch, 2, NULL));
     expect_ok(hl_latch_count(latch, &count, NULL));
-    expect_outcome(hl_latch_await_for(latch, 50, NULL), HL_ETIMEDOUT);
+    expect_outcome(hl_latch_await_for(latch, slow_ms(500), NULL), HL_ETIMEDOUT);
     expect_ok(hl_latch_count_down(latch, NULL));
-    expect_ok(hl_latch_count_down_and_await(latch, NULL, NULL));
-    expect_ok(hl_latch_set_count(latch, 2, NULL));
+    expect_ok(hl_latch_count_down(latch, NULL));
+    expect_ok(hl_latch_await(latch, NULL));
+    expect_ok(hl_latch_try_set_count(latch, 2, NULL));
     expect_ok(hl_latch_delete(latch, NULL));
-    check_int(redis_subscribers(server, SEMAPHORE_CHANNEL("app:pool")), 1);
-    check_int(redis_subscribers(server, LATCH_CHANNEL("app:gate")), 1);
+    check(redis_wait_subscribers(server, SEMAPHORE_CHANNEL("app:pool"), 1, 5000));
+    check(redis_wait_subscribers(server, LATCH_CHANNEL("app:gate"), 1, 5000));
     redis_do(server, "ACL SETUSER counter -set");
     expect_outcome(hl_semaphore_release(semaphore, 1, NULL), HL_EDENIED);
-    expect_outcome(hl_latch_set_count(latch, 1, NULL), HL_EDENIED);
+    expect_outcome(hl_latch_try_set_count(latch, 1, NULL), HL_EDENIED);
 }
 
 static struct recorder told = RECORDER_INIT;
@@ -397,9 +391,10 @@ Law(semaphore, has_an_async_twin_of_every_call)
     redis_do(server, "DEL pool");
     expect_ok(hl_semaphore_release_if_exists_async(semaphore, 1, record_done, &told));
     check(recorder_wait(&told, 8));
-    expect_ok(hl_semaphore_acquire_async(semaphore, 2, NULL, record_done, &told));
+    expect_ok(
+        hl_semaphore_acquire_async(semaphore, 2, WAIT(.wait_ms = HL_NO_WAIT), record_done, &told));
     expect_story(&told, "done HL_OK, done HL_OK, done HL_OK, done HL_OK, done HL_OK, count 8, "
-                        "count 8, done HL_ENOTOWNER, done HL_EBUSY");
+                        "count 8, done HL_ENOENT, done HL_EBUSY");
     redis_do(server, "SET pool odd");
     expect_ok(hl_semaphore_available_async(semaphore, record_count, &told));
     check(recorder_wait_says(&told, "count HL_ESERVER"));

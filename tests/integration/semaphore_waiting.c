@@ -7,9 +7,6 @@
 #include "support/recorder.h"
 #include "support/semaphore_support.h"
 
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
-#define TcpLaw(suite, name) Test(suite, name, .init = server_up_tcp, .fini = server_down)
-
 enum { WAITERS = 8 };
 
 /* One client gives, another waits, and polls too seldom for it to matter. */
@@ -82,7 +79,7 @@ Law(semaphore, lets_no_small_need_overtake_a_big_one_that_came_before)
     check_int(available_of(given), 0);
 }
 
-Law(semaphore, serves_all_who_fit_by_one_request_after_one_release)
+Law(semaphore, serves_all_fitting_waiters_by_one_request_after_a_release)
 {
     begin();
     for (int i = 0; i < WAITERS; i++)
@@ -115,16 +112,16 @@ Law(semaphore, asks_once_after_each_release_however_many_wait)
 }
 
 /* Two fit and the third does not, nor a try: that is over with the same answer. */
-Law(semaphore, ends_a_try_by_the_answer_that_serves_those_before_it)
+Law(semaphore, ends_a_try_by_the_answer_that_serves_the_waiters_before_it)
 {
     begin();
     static struct recorder told = RECORDER_INIT;
     wait_for(0, wanted, 2);
     wait_for(1, wanted, 2);
     wait_subscribed();
-    redis_do(server, "SET pool 3"); /* nobody is told */
+    redis_do(server, "SET pool 3"); /* without a message */
     expect_ok(
-        hl_semaphore_acquire_async(wanted, 2, ACQUIRE(.wait_ms = HL_NO_WAIT), record_done, &told));
+        hl_semaphore_acquire_async(wanted, 2, WAIT(.wait_ms = HL_NO_WAIT), record_done, &told));
     expect_story(&told, "done HL_EBUSY");
     expect_ok(end_call(actor[0], &call[0]));
     check(!actor_is_done(actor[1]));
@@ -152,8 +149,8 @@ Law(semaphore, wakes_waiters_of_several_clients_by_one_release)
     check_int(available_of(given), 0);
 }
 
-/* Whatever makes permits: a release, a bigger semaphore, a new one; and Java's, which is as ours.
- */
+/* All calls that make permits: a release, a bigger semaphore, a new one; and Java's, which are as
+ * ours. */
 Law(semaphore, wakes_its_waiters_whatever_makes_permits)
 {
     begin();
@@ -194,10 +191,10 @@ Law(semaphore, ends_a_wait_with_its_time_and_never_earlier)
 }
 
 /* The one in front is gone: what was too little for it is enough for those behind. */
-Law(semaphore, asks_for_those_behind_when_the_first_has_left)
+Law(semaphore, asks_for_the_waiters_behind_when_the_first_has_left)
 {
     begin();
-    call[0].options = *ACQUIRE(.wait_ms = slow_ms(400));
+    call[0].options = *WAIT(.wait_ms = slow_ms(2000));
     wait_for(0, wanted, 5);
     wait_for(1, wanted, 2);
     expect_ok(hl_semaphore_release(given, 2, NULL));
@@ -211,7 +208,7 @@ Law(semaphore, ends_a_wait_that_is_cancelled_and_leaves_nothing_behind)
 {
     begin();
     hl_cancel *cancel = new_cancel();
-    call[0].options = *ACQUIRE(.wait_ms = HL_WAIT_FOREVER, .cancel = cancel);
+    call[0].options = *WAIT(.wait_ms = HL_WAIT_FOREVER, .cancel = cancel);
     wait_for(0, wanted, 1);
     wait_for(1, wanted, 1);
     hl_cancel_fire(cancel);
@@ -227,8 +224,8 @@ Law(semaphore, ends_its_waits_when_the_client_is_closed)
     begin();
     static struct recorder told = RECORDER_INIT;
     wait_for(0, wanted, 1);
-    expect_ok(hl_semaphore_acquire_async(wanted, 1, ACQUIRE(.wait_ms = HL_WAIT_FOREVER),
-                                         record_done, &told));
+    expect_ok(hl_semaphore_acquire_async(wanted, 1, WAIT(.wait_ms = HL_WAIT_FOREVER), record_done,
+                                         &told));
     expect_waiters(waiter, 2);
     close_client(waiter);
     expect_outcome(end_call(actor[0], &call[0]), HL_ECANCELED);
@@ -237,7 +234,7 @@ Law(semaphore, ends_its_waits_when_the_client_is_closed)
     check_int(available_of(given), 1);
 }
 
-Law(semaphore, polls_when_nobody_tells_of_permits)
+Law(semaphore, polls_when_no_message_tells_of_permits)
 {
     begin_at(redis_server_url(server), 100);
     wait_for(0, wanted, 3);
@@ -279,7 +276,8 @@ TcpLaw(semaphore, asks_again_when_its_subscription_is_confirmed)
     proxy_stop(proxy);
 }
 
-/* What was given while the link was down is found when it is up again, without any message. */
+/* Permits that were released while the link was down are found after the reconnect, without any
+ * message. */
 TcpLaw(semaphore, asks_again_after_a_reconnect)
 {
     struct proxy *proxy = proxy_start_before(server);
@@ -303,7 +301,7 @@ Law(semaphore, serves_many_async_calls_of_one_thread)
     begin();
     static struct recorder told = RECORDER_INIT;
     for (int i = 0; i < WAITERS; i++)
-        expect_ok(hl_semaphore_acquire_async(wanted, 1, ACQUIRE(.wait_ms = HL_WAIT_FOREVER),
+        expect_ok(hl_semaphore_acquire_async(wanted, 1, WAIT(.wait_ms = HL_WAIT_FOREVER),
                                              record_done, &told));
     expect_waiters(waiter, WAITERS);
     expect_ok(hl_semaphore_release(given, WAITERS - 1, NULL));
@@ -322,7 +320,7 @@ Law(semaphore, serves_more_waiters_than_one_command_asks_for)
     begin();
     static struct recorder told = RECORDER_INIT;
     for (int i = 0; i < MANY; i++)
-        expect_ok(hl_semaphore_acquire_async(wanted, 2, ACQUIRE(.wait_ms = HL_WAIT_FOREVER),
+        expect_ok(hl_semaphore_acquire_async(wanted, 2, WAIT(.wait_ms = HL_WAIT_FOREVER),
                                              record_done, &told));
     expect_waiters(waiter, MANY);
     wait_subscribed();
@@ -335,17 +333,43 @@ Law(semaphore, serves_more_waiters_than_one_command_asks_for)
     check_int(stats_of(waiter).waiters_now, 0);
 }
 
-/* The needs of all are counted in 32 bits: whoever does not fit comes with the next command. */
+/* The needs of all are counted in 32 bits: a waiter that does not fit comes with the next command.
+ */
 Law(semaphore, serves_needs_that_together_are_more_than_32_bits_hold)
 {
     begin();
     static struct recorder told = RECORDER_INIT;
     for (int i = 0; i < 5; i++)
-        expect_ok(hl_semaphore_acquire_async(
-            wanted, 2147483647, ACQUIRE(.wait_ms = HL_WAIT_FOREVER), record_done, &told));
+        expect_ok(hl_semaphore_acquire_async(wanted, 2147483647, WAIT(.wait_ms = HL_WAIT_FOREVER),
+                                             record_done, &told));
     expect_waiters(waiter, 5);
     redis_do(server, "SET pool 10737418236"); /* for all five, and one */
     redis_do(server, "PUBLISH " SEMAPHORE_CHANNEL("pool") " 1");
     check(recorder_wait(&told, 5));
     check_int(available_of(given), 1);
+}
+
+/* Those in front need more than there is and leave; the try behind them leaves with its answer;
+ * and who is behind both is asked for, and does not wait for the next poll. */
+Law(semaphore, with_enough_for_the_rest_is_asked_when_a_try_has_gone)
+{
+    hl_cancel *cancel = new_cancel();
+    begin();
+    expect_ok(hl_semaphore_release(given, 1, NULL));
+    call[0].options = call[1].options = *WAIT(.wait_ms = -1, .cancel = cancel);
+    wait_for(0, wanted, 9);
+    wait_subscribed();
+    expect_ok(hl_client_ping(waiter, 5000, NULL)); /* behind what it asked when it heard of that */
+    redis_server_freeze(server);
+    wait_for(1, wanted, 9); /* its request is under way when the next two come */
+    call[2].options = *WAIT(.wait_ms = HL_NO_WAIT);
+    wait_for(2, wanted, 5);
+    call[3].options = *WAIT(.wait_ms = -1);
+    wait_for(3, wanted, 1);
+    hl_cancel_fire(cancel);
+    expect_outcome(end_call(actor[0], &call[0]), HL_ECANCELED);
+    expect_outcome(end_call(actor[1], &call[1]), HL_ECANCELED);
+    redis_server_thaw(server);
+    expect_outcome(end_call(actor[2], &call[2]), HL_EBUSY);
+    expect_ok(end_call(actor[3], &call[3]));
 }

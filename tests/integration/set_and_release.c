@@ -1,18 +1,16 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* Write and release in one step: who holds the lock next finds the value, and who does not hold it
- * any more writes nothing, however late. */
+/* Write and release in one step: the next holder finds the value, and a caller that has lost the
+ * lock writes nothing, however late its request comes. */
 
 #include <sys/wait.h>
 
 #include "support/actor.h"
+#include "support/kinds.h"
 #include "two_links.h"
 
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
-#define TcpLaw(suite, name) Test(suite, name, .init = server_up_tcp, .fini = server_down)
-
-#define WRITE(...) (&(hl_write){.size = sizeof(hl_write), __VA_ARGS__})
+#define WRITE(...) (&(hl_fenced_write){.size = sizeof(hl_fenced_write), __VA_ARGS__})
 #define TEXT(text) .value = (text), .value_length = strlen(text)
 
 static struct recorder told = RECORDER_INIT;
@@ -63,6 +61,23 @@ Law(set_and_release, is_for_the_last_level_only)
     expect_free(stock);
 }
 
+/* A key that the user may not touch, or of another slot, refuses the whole request. */
+Law(set_and_release, of_a_key_that_is_refused_releases_all_the_same)
+{
+    redis_do(server, "ACL SETUSER locker on >pw ~stock ~hirelock* ~redisson* &* +@all");
+    hl_client *client = open_client(CLIENT(.username = "locker", .password = "pw"));
+    hl_lock *stock = new_lock(client, "stock"), *rivals = new_lock(open_client(NULL), "stock");
+    expect_ok(hl_lock_acquire(stock, NULL));
+    expect_outcome(set_and_release(stock, "x"), HL_EDENIED);
+    check_msg(strstr(err.text, "NOPERM") != NULL, "%s", err.text);
+    check(!hl_lock_is_held(stock, NULL));
+    expect_ok(hl_lock_acquire_for(rivals, 5000, NULL));
+    expect_data("(nil)");
+    expect_ok(hl_lock_release(rivals, NULL));
+    expect_ok(hl_lock_acquire(stock, NULL));
+    expect_ok(hl_lock_release(stock, NULL));
+}
+
 Law(set_and_release, of_an_owner_that_holds_nothing_writes_nothing)
 {
     hl_client *client = open_client(NULL);
@@ -74,7 +89,7 @@ Law(set_and_release, of_an_owner_that_holds_nothing_writes_nothing)
     expect_ok(hl_lock_release(rivals, NULL));
     expect_ok(hl_lock_acquire_with(stock, ACQUIRE(.owner = mine), NULL));
     expect_outcome(set_and_release(stock, "x"), HL_ENOTOWNER);
-    const hl_write *write = WRITE(.key = "data", TEXT("y"));
+    const hl_fenced_write *write = WRITE(.key = "data", TEXT("y"));
     expect_outcome(hl_lock_set_and_release(stock, strange, write, NULL), HL_EINVAL);
     expect_data("(nil)");
     expect_ok(hl_lock_set_and_release(stock, mine, write, NULL));
@@ -86,7 +101,7 @@ Law(set_and_release, of_a_hold_that_was_taken_away_writes_nothing)
     hl_client *client = open_client(NULL);
     hl_lock *stock = new_lock(client, "stock"), *rivals = new_lock(open_client(NULL), "stock");
     expect_ok(hl_lock_acquire(stock, NULL));
-    redis_do(server, "DEL stock"); /* nobody here knows yet */
+    redis_do(server, "DEL stock"); /* this client does not know yet */
     expect_outcome(set_and_release(stock, "x"), HL_ELOST);
     expect_data("(nil)");
     expect_ok(hl_lock_acquire(stock, NULL));
@@ -112,14 +127,14 @@ Law(set_and_release, of_a_hold_that_is_known_to_be_over_writes_nothing)
     expect_data("(nil)");
 }
 
-Law(set_and_release, asks_the_server_with_handles_that_post_or_linger)
+Law(set_and_release, asks_the_server_with_handles_that_post_or_retain)
 {
     hl_client *client = open_client(NULL);
     hl_lock_options kept = HL_LOCK_OPTIONS_INIT;
     hl_lock *stock = NULL;
-    kept.flags = HL_LOCK_POSTED_RELEASE;
-    kept.linger_ms = 1000;
-    expect_ok(hl_lock_new_with(client, "stock", &kept, &stock, NULL));
+    kept.flags = HL_LOCK_ASYNC_RELEASE;
+    kept.retain_ms = 1000;
+    expect_ok(lock_new_with(client, "stock", &kept, &stock, NULL));
     expect_ok(hl_lock_acquire(stock, NULL));
     expect_ok(set_and_release(stock, "a"));
     check_int(redis_int(server, "EXISTS stock"), 0); /* by now */
@@ -173,11 +188,11 @@ Law(set_and_release, judges_and_raises_the_fence_when_it_has_a_token)
     hl_client *client = open_client(NULL);
     hl_lock *stock = new_lock(client, "stock");
     uint64_t last = 0;
-    const hl_write *newer = WRITE(.key = "data", TEXT("newer"), .token = 34);
-    const hl_write *older = WRITE(.key = "data", TEXT("older"), .token = 33);
+    const hl_fenced_write *newer = WRITE(.key = "data", TEXT("newer"), .token = 34);
+    const hl_fenced_write *older = WRITE(.key = "data", TEXT("older"), .token = 33);
     expect_ok(hl_lock_acquire(stock, NULL));
     expect_ok(hl_lock_set_and_release(stock, NULL, newer, NULL));
-    expect_ok(hl_fenced_last(client, "data", 0, &last, NULL));
+    expect_ok(hl_fence_token(client, "data", 0, &last, NULL));
     check_int(last, 34);
     expect_ok(hl_lock_acquire(stock, NULL));
     expect_outcome(hl_lock_set_and_release(stock, NULL, older, &err), HL_EFENCED);
@@ -190,7 +205,7 @@ Law(set_and_release, judges_and_raises_the_fence_when_it_has_a_token)
 static hl_lock *new_fenced(hl_client *client)
 {
     hl_lock *fenced = NULL;
-    expect_ok(hl_fenced_lock_new(client, "stock", NULL, &fenced, NULL));
+    expect_ok(fenced_lock_new(client, "stock", NULL, &fenced, NULL));
     return fenced;
 }
 
@@ -203,19 +218,20 @@ Law(set_and_release, of_a_fenced_lock_writes_with_its_token_and_grants_the_next_
     expect_ok(hl_lock_acquire(mine, NULL));
     uint64_t first = hl_lock_token(mine, NULL);
     check(first > 0);
-    actor_begin_acquire(actor, next, ACQUIRE(.wait_ms = -1, .ret_token = &token));
+    actor_begin_acquire(actor, next, ACQUIRE(.wait_ms = -1));
     check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{stock}"));
     int64_t before_ms = now_ms();
     expect_ok(set_and_release(mine, "a"));
     expect_ok(actor_end(actor));
+    token = actor_token(actor);
     check(now_ms() - before_ms < slow_ms(5000));
     expect_data("a");
-    expect_ok(hl_fenced_last(client, "data", 0, &last, NULL));
+    expect_ok(hl_fence_token(client, "data", 0, &last, NULL));
     check(last == first && token > first);
-    expect_outcome(hl_fenced_set(client, WRITE(.key = "data", .token = first - 1), NULL),
+    expect_outcome(hl_fence_set(client, WRITE(.key = "data", .token = first - 1), NULL),
                    first > 1 ? HL_EFENCED : HL_EINVAL);
-    expect_ok(hl_fenced_set(client, WRITE(.key = "data", .token = token), NULL));
-    expect_outcome(hl_fenced_set(client, WRITE(.key = "data", .token = first), NULL), HL_EFENCED);
+    expect_ok(hl_fence_set(client, WRITE(.key = "data", .token = token), NULL));
+    expect_outcome(hl_fence_set(client, WRITE(.key = "data", .token = first), NULL), HL_EFENCED);
     expect_ok(actor_release(actor, next, NULL));
     hl_lock_free(mine);
     hl_lock_free(next);
@@ -250,7 +266,7 @@ Law(set_and_release, goes_on_behind_when_the_server_takes_no_writes_for_now)
     hl_lock *stock = new_lock(client, "stock");
     expect_ok(hl_lock_acquire(stock, NULL));
     redis_do(server, "CONFIG SET min-replicas-to-write 1");
-    expect_outcome(set_and_release(stock, "a"), HL_EUNKNOWN);
+    expect_outcome(set_and_release(stock, "a"), HL_EINDOUBT);
     check_msg(strstr(err.text, "NOREPLICAS") != NULL, "%s", err.text);
     check_int(redis_int(server, "EXISTS data"), 0);
     redis_do(server, "CONFIG SET min-replicas-to-write 0");
@@ -274,7 +290,7 @@ Law(set_and_release, refuses_arguments_that_make_no_sense)
     hl_client *client = open_client(NULL);
     hl_lock *stock = new_lock(client, "stock");
     hl_owner *mine = new_owner(client);
-    const hl_write *good = WRITE(.key = "data");
+    const hl_fenced_write *good = WRITE(.key = "data");
     expect_ok(hl_lock_acquire(stock, NULL));
     expect_outcome(hl_lock_set_and_release(stock, NULL, NULL, NULL), HL_EINVAL);
     expect_outcome(hl_lock_set_and_release(NULL, NULL, good, NULL), HL_EINVAL);
@@ -301,9 +317,9 @@ Law(set_and_release, is_not_for_kinds_whose_release_does_not_write)
 {
     hl_client *client = open_client(NULL);
     hl_lock *plain = new_lock(client, "stock"), *kind[4] = {NULL};
-    expect_ok(hl_fair_lock_new(client, "fair", NULL, &kind[0], NULL));
+    expect_ok(fair_lock_new(client, "fair", NULL, &kind[0], NULL));
     expect_ok(hl_multi_lock_new(&plain, 1, NULL, &kind[1], NULL));
-    expect_ok(hl_rw_lock_new(client, "rw", NULL, &kind[2], &kind[3], NULL));
+    expect_ok(rw_lock_new(client, "rw", NULL, &kind[2], &kind[3], NULL));
     for (int i = 0; i < 4; i++) {
         expect_ok(hl_lock_acquire(kind[i], NULL));
         expect_outcome(set_and_release(kind[i], "x"), HL_ENOTSUP);
@@ -373,7 +389,7 @@ static void unheard_end(struct unheard *unheard, int code)
 }
 
 /* It ran, and the answer is lost; the copy finds nothing to judge by. */
-TcpLaw(set_and_release, is_unknown_when_its_answer_is_lost_and_writes_once)
+TcpLaw(set_and_release, is_in_doubt_when_its_answer_is_lost_and_writes_once)
 {
     struct unheard unheard;
     unheard_begin(&unheard, CLIENT(.backoff_min_ms = 1));
@@ -384,7 +400,7 @@ TcpLaw(set_and_release, is_unknown_when_its_answer_is_lost_and_writes_once)
     redis_do(server, "SET data next");
     proxy_kill_all(unheard.links.proxy);
     proxy_pass(unheard.links.proxy);
-    unheard_end(&unheard, HL_EUNKNOWN);
+    unheard_end(&unheard, HL_EINDOUBT);
     expect_data("next");
     check(hl_lock_is_held(unheard.rivals, NULL));
 }
@@ -404,7 +420,7 @@ TcpLaw(set_and_release, is_written_by_a_copy_when_the_request_is_lost)
     check_int(redis_int(server, "EXISTS stock"), 0);
 }
 
-/* The request lies in the network until the lease is over and somebody else has written. */
+/* The request lies in the network until the lease is over and another client has written. */
 TcpLaw(set_and_release, writes_nothing_when_it_arrives_in_anothers_time)
 {
     struct unheard unheard;
@@ -423,7 +439,7 @@ TcpLaw(set_and_release, writes_nothing_when_it_arrives_in_anothers_time)
     while (redis_evalsha_calls(server) == ran && !deadline_is_over(deadline))
         deadline_nap();
     expect_ok(hl_client_ping(unheard.links.client, -1, NULL));
-    unheard_end(&unheard, HL_EUNKNOWN);
+    unheard_end(&unheard, HL_EINDOUBT);
     expect_data("next");
     check(hl_lock_is_held(unheard.rivals, NULL));
 }

@@ -1,16 +1,15 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* Standing back: a release that lets Redisson's waiters go first is followed by a moment in which
- * nobody of ours asks, neither who released nor who heard of it. */
+/* Yielding: a release lets Redisson's waiters go first, and for a moment none of our clients asks:
+ * neither the one that released nor those that received its message. */
 
+#include "support/kinds.h"
 #include "support/recorder.h"
 #include "support/redis_link.h"
 #include "two_links.h"
 
-#define Law(suite, name) Test(suite, name, .init = server_up_tcp, .fini = server_down)
-
-enum { ROUNDS = 5, OLD_MS = 30 }; /* older than the last courtesy may be */
+enum { ROUNDS = 5, OLD_MS = 30 }; /* older than the last yield may be */
 
 static hl_client *client;
 static hl_lock *stock;
@@ -28,7 +27,7 @@ static void begin(unsigned flags)
     hl_lock_options options = HL_LOCK_OPTIONS_INIT;
     options.flags = flags;
     client = open_client(CLIENT(.poll_ms = 10000, .watchdog_timeout_ms = 60000));
-    expect_ok(hl_lock_new_with(client, "stock", &options, &stock, NULL));
+    expect_ok(lock_new_with(client, "stock", &options, &stock, NULL));
     expect_ok(hl_lock_acquire(stock, NULL));
     expect_ok(hl_lock_release(stock, NULL)); /* from now on the server knows the scripts */
 }
@@ -75,7 +74,7 @@ struct side {
     hl_owner *owner;
 };
 
-/* Both wait; whoever got it lets go, and so does the other one then. */
+/* Both wait; the first holder releases it, and then the other one. */
 static void let_both_go(const struct side *one, const struct side *two, int turns)
 {
     bool is_one = hl_lock_is_held(one->lock, one->owner);
@@ -87,7 +86,7 @@ static void let_both_go(const struct side *one, const struct side *two, int turn
 
 /* The releaser asks again at once, and another client hears the release. Several times, for on a
  * busy machine any of them may be slow by chance. */
-Law(f7_a_courteous_release, makes_all_of_us_stand_back)
+TcpLaw(a_yielding_release, makes_all_our_waiters_stand_back)
 {
     begin(0);
     hl_client *rival = open_client(CLIENT(.poll_ms = 10000));
@@ -115,9 +114,9 @@ Law(f7_a_courteous_release, makes_all_of_us_stand_back)
 }
 
 /* Once it is known that Redisson's listen, nothing is sent behind a posted release. */
-Law(f7_a_posted_release, lets_redisson_go_first)
+TcpLaw(a_posted_release, lets_redisson_go_first)
 {
-    begin(HL_LOCK_POSTED_RELEASE);
+    begin(HL_LOCK_ASYNC_RELEASE);
     redisContext *redisson = redisson_listens();
     expect_ok(hl_lock_acquire(stock, NULL));
     expect_ok(hl_lock_release(stock, NULL));

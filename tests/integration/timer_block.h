@@ -6,7 +6,7 @@
 #ifndef HL_TEST_TIMER_BLOCK_H
 #define HL_TEST_TIMER_BLOCK_H
 
-#include "lease/client.h"
+#include "lease/calls/client.h"
 
 #include <semaphore.h>
 

@@ -1,13 +1,11 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* Two links held apart, ears and watches. */
+/* Two links held apart, and watches. */
 
 #include "two_links.h"
 
 #include "support/redis_link.h"
-
-#include <sys/time.h>
 
 const char *mailbox_of(hl_client *client)
 {
@@ -28,7 +26,7 @@ void two_links_find(struct two_links *links)
 
 void two_links_open(struct two_links *links, const hl_client_options *options)
 {
-    links->proxy = proxy_start_before(server);
+    links->proxy = new_proxy();
     links->client = open_client_at(proxy_url(links->proxy), options);
     two_links_find(links);
 }
@@ -37,7 +35,7 @@ void two_links_close(struct two_links *links)
 {
     proxy_pass(links->proxy);
     close_client(links->client);
-    proxy_stop(links->proxy);
+    free_proxy(links->proxy);
 }
 
 hl_client *holder;
@@ -45,7 +43,7 @@ struct two_links waiter;
 hl_lock *held, *lock;
 hl_owner *owner, *other;
 
-void contest_begin(int64_t holders_poll_ms, int64_t poll_ms)
+void contention_begin(int64_t holders_poll_ms, int64_t poll_ms)
 {
     holder = open_client(CLIENT(.poll_ms = holders_poll_ms));
     held = new_lock(holder, "stock");
@@ -58,7 +56,7 @@ void contest_begin(int64_t holders_poll_ms, int64_t poll_ms)
     expect_ok(hl_lock_acquire(held, NULL));
 }
 
-void contest_end(void)
+void contention_end(void)
 {
     two_links_close(&waiter);
 }
@@ -117,35 +115,6 @@ void expect_calls(int64_t calls)
               (int)redis_evalsha_calls(server), (int)calls);
 }
 
-static void be_patient(redisContext *link, int64_t ms)
-{
-    redisSetTimeout(link, (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000});
-}
-
-redisContext *ear_open(const char *pattern)
-{
-    redisContext *ear = redis_link_connect(redis_server_socket(server));
-    check(ear != NULL);
-    redisReply *reply = redisCommand(ear, "PSUBSCRIBE %s", pattern);
-    check(reply && reply->type == REDIS_REPLY_ARRAY);
-    freeReplyObject(reply);
-    return ear;
-}
-
-const char *ear_next(redisContext *ear, int64_t ms)
-{
-    static char text[512];
-    redisReply *reply = NULL;
-    be_patient(ear, slow_ms(ms));
-    text[0] = '\0';
-    if (redisGetReply(ear, (void **)&reply) != REDIS_OK)
-        return text;
-    check_int(reply->elements, 4);
-    snprintf(text, sizeof text, "%s %s", reply->element[2]->str, reply->element[3]->str);
-    freeReplyObject(reply);
-    return text;
-}
-
 redisContext *watch_begin(void)
 {
     redisContext *watch = redis_link_connect(redis_server_socket(server));
@@ -163,7 +132,6 @@ const char *watch_end(redisContext *watch)
     size_t used = 0;
     bool is_over = false;
     redis_do(server, "ECHO the-watch-is-over");
-    be_patient(watch, slow_ms(10000));
     for (text[0] = '\0'; !is_over;) {
         redisReply *reply = NULL;
         check(redisGetReply(watch, (void **)&reply) == REDIS_OK);

@@ -2,13 +2,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A client behind a proxy that knows which of its two connections carries commands and which one
- * messages, so that a test can say what arrives first. And a test's own ear at the server.
+ * A client behind a proxy that knows the client's two connections, for commands and for messages,
+ * so that a test decides which arrives first. And what the server runs meanwhile.
  */
 #ifndef HL_TEST_TWO_LINKS_H
 #define HL_TEST_TWO_LINKS_H
 
-#include "support/lock_support.h"
+#include "support/kit.h"
 #include "support/proxy.h"
 #include "support/recorder.h"
 
@@ -23,12 +23,12 @@ void two_links_open(struct two_links *links, const hl_client_options *options);
 void two_links_find(struct two_links *links); /* again, after a reconnect */
 void two_links_close(struct two_links *links);
 
-/* What the server has sent to the client, or the client to the server, and the proxy keeps. */
+/* Waits until the proxy keeps bytes that the server, or the client, has sent to the other. */
 void expect_kept(struct two_links *links, int which, enum proxy_direction direction);
 
 /*
- * A contest for the lock "stock": one client holds it by `held`, in this thread; another one, whose
- * links are apart, is to wait for it by `lock`, as `owner` or `other`. The server knows the
+ * Contention for the lock "stock": one client holds it by `held`, in this thread; another one,
+ * whose links are apart, is to wait for it by `lock`, as `owner` or `other`. The server knows the
  * scripts.
  */
 extern hl_client *holder;
@@ -36,8 +36,8 @@ extern struct two_links waiter;
 extern hl_lock *held, *lock;
 extern hl_owner *owner, *other;
 
-void contest_begin(int64_t holders_poll_ms, int64_t poll_ms);
-void contest_end(void);
+void contention_begin(int64_t holders_poll_ms, int64_t poll_ms);
+void contention_end(void);
 
 /* Begins a wait without end. */
 void wait_async(hl_owner *whose, struct recorder *recorder, const hl_acquire_options *options);
@@ -52,11 +52,6 @@ const char *mailbox_of(hl_client *client);
 
 /* The server has run so many scripts, soon. */
 void expect_calls(int64_t calls);
-
-/* A subscriber that no script counts: it listens by pattern. "channel payload" of the next message;
- * "" when none comes within ms. */
-redisContext *ear_open(const char *pattern);
-const char *ear_next(redisContext *ear, int64_t ms);
 
 /* What the server runs, by MONITOR: the words of each command, those of scripts too, one line each,
  * until the end of the watch. */

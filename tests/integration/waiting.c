@@ -4,11 +4,9 @@
 /* Waiting: how long, in which order, and what wakes. */
 
 #include "support/actor.h"
-#include "support/lock_support.h"
+#include "support/kit.h"
 
 #include <stdatomic.h>
-
-#define Law(suite, name) Test(suite, name, .init = server_up, .fini = server_down)
 
 enum { WAITERS = 6 };
 
@@ -32,7 +30,7 @@ Law(waiting, not_at_all_is_answered_busy_at_once)
     expect_outcome(hl_lock_try_acquire(lock, &err), HL_EBUSY);
     check(strstr(err.text, "acquire 'stock': held by ") != NULL);
     check(strstr(err.text, hl_client_id(holder)) != NULL);
-    expect_outcome(hl_lock_acquire_with(lock, NULL, NULL), HL_EBUSY);
+    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.wait_ms = HL_NO_WAIT), NULL), HL_EBUSY);
     expect_outcome(hl_lock_acquire_for(lock, HL_NO_WAIT, NULL), HL_EBUSY);
     check_int(stats_of(waiter).busy, 3);
     check_int(redis_int(server, "PUBSUB NUMPAT"), 0);
@@ -42,15 +40,16 @@ Law(waiting, not_at_all_is_answered_busy_at_once)
 Law(waiting, ends_with_its_time_and_never_earlier)
 {
     begin();
-    static const int64_t times_ms[] = {30, 100, 300};
+    static const int64_t times_ms[] = {30, 100, 1000};
     for (int i = 0; i < 3; i++) {
         hl_error err = HL_ERROR_INIT;
         int64_t before_ns = now_ns();
         expect_outcome(hl_lock_acquire_for(lock, times_ms[i], &err), HL_ETIMEDOUT);
         int64_t took_ns = now_ns() - before_ns;
         check(took_ns >= times_ms[i] * 1000000);
-        check(took_ns < (times_ms[i] + slow_ms(1000)) * 1000000);
-        check(strstr(err.text, "the wait time is over; held by ") != NULL);
+        check(took_ns < slow_ms(8000) * 1000000); /* the poll would take 10 s */
+        if (times_ms[i] == 1000)                  /* else no answer may have come by then */
+            check(strstr(err.text, "the wait time is over; held by ") != NULL);
     }
     check_int(stats_of(waiter).timeouts, 3);
     check_int(stats_of(waiter).waiters_now, 0);
@@ -67,7 +66,7 @@ Law(waiting, ends_with_the_release_long_before_the_poll)
         int64_t before_ms = now_ms();
         expect_ok(hl_lock_release(held, NULL));
         expect_ok(actor_end(other));
-        check(now_ms() - before_ms < slow_ms(3000));
+        check(now_ms() - before_ms < slow_ms(8000));
         check(actor_holds(other, lock, NULL));
         expect_ok(actor_release(other, lock, NULL));
         expect_ok(hl_lock_acquire(held, NULL));
@@ -84,17 +83,17 @@ Law(waiting, ends_by_the_poll_when_no_message_comes)
     redis_do(server, "DEL stock"); /* nothing is published */
     int64_t before_ms = now_ms();
     expect_ok(actor_end(other));
-    check(now_ms() - before_ms < slow_ms(1000));
+    check(now_ms() - before_ms < slow_ms(8000));
 }
 
-Law(waiting, ends_with_the_holders_expiry_which_nobody_announces)
+Law(waiting, ends_with_the_holders_expiry_which_no_message_announces)
 {
     begin();
     expect_ok(hl_lock_release(held, NULL));
-    expect_ok(hl_lock_acquire_with(held, ACQUIRE(.lease_ms = 200), NULL));
+    expect_ok(hl_lock_acquire_with(held, ACQUIRE(.lease_ms = slow_ms(200)), NULL));
     int64_t before_ms = now_ms();
     expect_ok(hl_lock_acquire(lock, NULL));
-    check(now_ms() - before_ms < slow_ms(3000)); /* the poll would take 10 s */
+    check(now_ms() - before_ms < slow_ms(8000)); /* the poll would take 10 s */
 }
 
 static atomic_int turn;
@@ -134,7 +133,7 @@ Law(waiting, takes_one_subscription_however_many_wait)
     struct actor *actor[WAITERS];
     for (int i = 0; i < WAITERS; i++) {
         actor[i] = actor_start();
-        actor_begin_acquire(actor[i], lock, ACQUIRE(.wait_ms = 300));
+        actor_begin_acquire(actor[i], lock, ACQUIRE(.wait_ms = slow_ms(2000)));
     }
     check(redis_wait_subscribers(server, "redisson_lock__channel:{stock}", 1, 5000));
     expect_waiters(waiter, WAITERS);
@@ -147,7 +146,7 @@ Law(waiting, goes_on_for_the_others_when_the_first_gives_up)
 {
     begin();
     struct actor *first = actor_start(), *second = actor_start();
-    actor_begin_acquire(first, lock, ACQUIRE(.wait_ms = 200));
+    actor_begin_acquire(first, lock, ACQUIRE(.wait_ms = slow_ms(1500)));
     expect_waiters(waiter, 1);
     actor_begin_acquire(second, lock, ACQUIRE(.wait_ms = -1));
     expect_waiters(waiter, 2);
@@ -162,7 +161,7 @@ Law(waiting, with_a_time_ends_in_time_behind_an_owner_of_its_own_client)
     begin();
     struct actor *other = actor_start();
     expect_outcome(actor_acquire(other, held, ACQUIRE(.wait_ms = 100)), HL_ETIMEDOUT);
-    check(actor_took_ms(other) >= 100 && actor_took_ms(other) < 100 + slow_ms(1000));
+    check(actor_took_ms(other) >= 100 && actor_took_ms(other) < slow_ms(8000));
     check(strstr(actor_error(other), "another owner of this client") != NULL);
 }
 
@@ -193,7 +192,7 @@ Law(waiting, leaves_no_trace_when_it_is_over)
     expect_outcome(hl_lock_acquire_for(lock, 50, NULL), HL_ETIMEDOUT);
     expect_ok(hl_lock_release(held, NULL));
     expect_free(held);
-    check_str(redis_str(server, "KEYS *"), "");
+    check(redis_wait_int(server, 0, 5000, "DBSIZE"));
 }
 
 Law(busy_answer, says_who_holds_and_for_how_long)
@@ -202,14 +201,13 @@ Law(busy_answer, says_who_holds_and_for_how_long)
     hl_lock_info info = HL_LOCK_INFO_INIT;
     expect_ok(hl_lock_acquire(held, NULL));
     expect_held_by(holder, held, 2);
-    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.ret_busy = &info), NULL), HL_EBUSY);
+    expect_outcome(acquire_past(lock, ACQUIRE(), &info), HL_EBUSY);
     check(info.locked && !info.mine);
     check_int(info.hold_count, 2);
     check(info.lease_left_ms > 20000 && info.lease_left_ms <= 30000);
     check_str(info.owner, field_of(lock));
     info = (hl_lock_info)HL_LOCK_INFO_INIT;
-    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.wait_ms = 50, .ret_busy = &info), NULL),
-                   HL_ETIMEDOUT);
+    expect_outcome(acquire_past(lock, ACQUIRE(.wait_ms = slow_ms(500)), &info), HL_ETIMEDOUT);
     check_int(info.hold_count, 2);
     check_str(info.owner, field_of(lock));
 }
@@ -217,27 +215,38 @@ Law(busy_answer, says_who_holds_and_for_how_long)
 Law(busy_answer, knows_an_owner_of_its_own_client)
 {
     begin();
-    hl_lock_info info = HL_LOCK_INFO_INIT;
     struct actor *other = actor_start();
-    expect_outcome(actor_acquire(other, held, ACQUIRE(.ret_busy = &info)), HL_EBUSY);
+    expect_outcome(actor_acquire(other, held, ACQUIRE(.wait_ms = HL_NO_WAIT)), HL_EBUSY);
+    const hl_lock_info info = *actor_busy(other);
     check(info.locked && info.mine);
     check_int(info.hold_count, 1);
     check(info.lease_left_ms > 20000);
     check_str(info.owner, field_of(held));
 }
 
-Law(busy_answer, fits_into_the_struct_of_an_older_caller)
+Law(busy_answer, is_gone_from_the_next_error)
 {
     begin();
-    hl_lock_info info = HL_LOCK_INFO_INIT;
-    info.size = offsetof(hl_lock_info, owner);
-    strcpy(info.owner, "untouched");
-    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.ret_busy = &info), NULL), HL_EBUSY);
-    check_int(info.size, offsetof(hl_lock_info, owner));
-    check_int(info.hold_count, 1);
-    check_str(info.owner, "untouched");
-    info.size = 0;
-    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.ret_busy = &info), NULL), HL_EINVAL);
+    hl_error err = HL_ERROR_INIT;
+    expect_outcome(hl_lock_try_acquire(lock, &err), HL_EBUSY);
+    check(err.busy.locked);
+    check_int(err.busy.size, sizeof(hl_lock_info));
+    expect_outcome(hl_lock_release(lock, &err), HL_ENOTOWNER);
+    check(!err.busy.locked && err.busy.owner[0] == '\0');
+}
+
+Law(options, of_none_and_of_an_init_wait_without_end)
+{
+    begin();
+    static const hl_acquire_options shared = HL_ACQUIRE_OPTIONS_INIT;
+    const hl_wait_options wait = HL_WAIT_OPTIONS_INIT;
+    check_int(shared.wait_ms, HL_WAIT_FOREVER);
+    check_int(wait.wait_ms, HL_WAIT_FOREVER);
+    struct actor *other = actor_start();
+    actor_begin_acquire(other, lock, &shared);
+    expect_waiters(waiter, 1);
+    expect_ok(hl_lock_release(held, NULL));
+    expect_ok(actor_end(other));
 }
 
 Law(inspect, sees_what_another_thread_or_client_holds)
@@ -262,7 +271,7 @@ Law(inspect, shortens_an_owner_that_a_stranger_wrote)
     char field[101];
     hl_lock_info info = HL_LOCK_INFO_INIT;
     memset(field, 'f', 100);
-    field[100] = '\0';
+    strcpy(field + 98, ":7");
     redis_do(server, "HSET strange %s 7", field);
     expect_ok(hl_lock_inspect(new_lock(waiter, "strange"), &info, NULL));
     check(info.locked && !info.mine);

@@ -6,6 +6,7 @@
 #include "stock.h"
 
 #include "support/actor.h"
+#include "support/kinds.h"
 #include "support/process.h"
 
 /* Java's waiters are told to stay in the queue for five minutes. */
@@ -14,7 +15,7 @@ enum { JAVA_PLACE_MS = 300000, RUN_MS = 4000 };
 static hl_lock *new_fair(hl_client *client, const char *name)
 {
     hl_lock *lock = NULL;
-    expect_ok(hl_fair_lock_new(client, name, NULL, &lock, NULL));
+    expect_ok(fair_lock_new(client, name, NULL, &lock, NULL));
     return keep_lock(lock);
 }
 
@@ -45,7 +46,7 @@ static int java_queues(const char *who, int place)
     return waits;
 }
 
-Law(queue, of_both_sides_is_served_in_the_order_of_arrival)
+RedissonLaw(queue, of_both_sides_is_served_in_the_order_of_arrival)
 {
     hl_lock *lock[] = {new_fair(open_client(NULL), "stock"), new_fair(open_client(NULL), "stock")};
     redisson_do("t0", "fair.lock stock");
@@ -74,7 +75,7 @@ Law(queue, of_both_sides_is_served_in_the_order_of_arrival)
     expect_queue("stock", 0);
 }
 
-Law(call_without_waiting, of_either_side_does_not_overtake_who_waits)
+RedissonLaw(call_without_waiting, never_overtakes_a_waiter_of_either_side)
 {
     hl_client *client = open_client(NULL);
     hl_lock *lock = new_fair(client, "stock");
@@ -90,7 +91,7 @@ Law(call_without_waiting, of_either_side_does_not_overtake_who_waits)
 
 /* ---- Waiters that leave ---- */
 
-Law(waiter_that_gives_up, leaves_its_place_to_who_is_behind)
+RedissonLaw(waiter_that_gives_up, leaves_its_place_to_the_next_waiter)
 {
     hl_lock *lock = new_fair(open_client_that_hardly_polls(), "stock");
     redisson_do("t0", "fair.lock stock");
@@ -109,7 +110,7 @@ Law(waiter_that_gives_up, leaves_its_place_to_who_is_behind)
     expect_woken(redisson_ended_ms(waits), before_ms);
 }
 
-Law(head_of_the_queue, that_is_a_killed_java_is_skipped_by_c)
+RedissonLaw(head_of_the_queue, that_is_a_killed_java_is_skipped_by_c)
 {
     hl_client *client = open_client(NULL);
     hl_lock *lock = new_fair(client, "stock");
@@ -125,8 +126,8 @@ Law(head_of_the_queue, that_is_a_killed_java_is_skipped_by_c)
     expect_ok(actor_release(waiter, lock, NULL));
 }
 
-/* Redisson has dead waiters of its own stand for five minutes; those behind have us to thank. */
-Law(head_of_the_queue, that_is_a_killed_java_does_not_keep_another_java_out_beside_c)
+/* Redisson keeps its own dead waiters for five minutes; beside clients of ours they go sooner. */
+RedissonLaw(head_of_the_queue, that_is_a_killed_java_does_not_keep_another_java_out_beside_c)
 {
     hl_lock *lock = new_fair(open_client(NULL), "stock");
     redisson_open_apart(0);
@@ -151,7 +152,7 @@ static void wait_for_ever(struct process *self, void *arg)
     expect_ok(hl_lock_acquire(lock, NULL));
 }
 
-Law(head_of_the_queue, that_is_a_killed_c_is_skipped_by_java)
+RedissonLaw(head_of_the_queue, that_is_a_killed_c_is_skipped_by_java)
 {
     redisson_open("brief", BRIEF_MS);
     redisson_do("brief/t0", "fair.lock stock");
@@ -168,11 +169,11 @@ Law(head_of_the_queue, that_is_a_killed_c_is_skipped_by_java)
 
 /* ---- All at once ---- */
 
-Law(stock, that_threads_of_both_sides_serve_in_turn_loses_nothing)
+RedissonLaw(stock, that_threads_of_both_sides_serve_in_turn_loses_nothing)
 {
     hl_client *client = open_client(NULL);
     struct stock_result result = stock_run(&(struct stock_team){
         "fair", "stock", {new_fair(client, "stock"), new_fair(client, "stock")}, RUN_MS});
-    /* In a queue that is never empty each side has its turns, whoever is faster. */
+    /* In a queue that is never empty each side has its turns, also the slower one. */
     check(result.c.turns < 10 * result.java.turns && result.java.turns < 10 * result.c.turns);
 }

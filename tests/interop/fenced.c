@@ -6,6 +6,7 @@
 
 #include "support/actor.h"
 #include "support/fatal.h"
+#include "support/kinds.h"
 #include "support/redis_link.h"
 
 enum { RUN_MS = 4000, THREADS = 2 };
@@ -13,7 +14,7 @@ enum { RUN_MS = 4000, THREADS = 2 };
 static hl_lock *new_fenced(hl_client *client, const char *name)
 {
     hl_lock *lock = NULL;
-    expect_ok(hl_fenced_lock_new(client, name, NULL, &lock, NULL));
+    expect_ok(fenced_lock_new(client, name, NULL, &lock, NULL));
     return keep_lock(lock);
 }
 
@@ -21,21 +22,20 @@ static const struct lock_kind fenced = {"fenced", new_fenced, java_listens};
 
 LawsOfWaking(fenced) LawsOfLeases(fenced) LawsOfReentry(fenced)
 
-    static int64_t acquire_token(hl_lock *lock)
+    static int64_t token_of_acquire(hl_lock *lock)
 {
     uint64_t token = 0;
-    expect_ok(
-        hl_lock_acquire_with(lock, ACQUIRE(.wait_ms = HL_WAIT_FOREVER, .ret_token = &token), NULL));
+    expect_ok(acquire_token(lock, ACQUIRE(.wait_ms = HL_WAIT_FOREVER), &token));
     check(token > 0 && token == hl_lock_token(lock, NULL));
     return (int64_t)token;
 }
 
-Law(tokens, grow_as_the_two_sides_take_turns)
+RedissonLaw(tokens, grow_as_the_two_sides_take_turns)
 {
     hl_lock *lock = new_fenced(open_client(NULL), "stock");
     int64_t last = 0;
     for (int i = 0; i < 10; i++) {
-        int64_t token = acquire_token(lock);
+        int64_t token = token_of_acquire(lock);
         check(token > last);
         last = token;
         int waits = redisson_begin("t1", "fenced.lockAndGetToken stock");
@@ -48,11 +48,11 @@ Law(tokens, grow_as_the_two_sides_take_turns)
     }
 }
 
-Law(token, of_a_nested_call_is_that_of_the_hold_in_c_and_a_new_one_in_java)
+RedissonLaw(token, of_a_nested_call_is_the_holds_in_c_and_a_new_token_in_java)
 {
     hl_lock *lock = new_fenced(open_client(NULL), "stock");
-    int64_t first = acquire_token(lock);
-    check_int(acquire_token(lock), first);
+    int64_t first = token_of_acquire(lock);
+    check_int(token_of_acquire(lock), first);
     expect_ok(hl_lock_release(lock, NULL));
     expect_ok(hl_lock_release(lock, NULL));
     int64_t second = redisson_number("t1", "fenced.lockAndGetToken stock");
@@ -60,20 +60,20 @@ Law(token, of_a_nested_call_is_that_of_the_hold_in_c_and_a_new_one_in_java)
     check(first < second && second < nested);
     redisson_do("t1", "fenced.unlock stock");
     redisson_do("t1", "fenced.unlock stock");
-    check(acquire_token(lock) > nested);
+    check(token_of_acquire(lock) > nested);
 }
 
-/* What Java is told has gone through a number of Lua's, which is a double. What counts is right. */
-Law(token, beyond_what_a_double_can_count_is_told_to_c_exactly)
+/* Java's token has passed through a Lua number, a double, and is rounded. The counter is exact. */
+RedissonLaw(token, beyond_what_a_double_can_count_is_told_to_c_exactly)
 {
     static const int64_t before = INT64_C(9007199254740993); /* 2^53 + 1 */
     hl_lock *lock = new_fenced(open_client(NULL), "stock");
     redis_do(server, "SET redisson_lock_token:{stock} %lld", (long long)before);
-    check_int(acquire_token(lock), before + 1);
+    check_int(token_of_acquire(lock), before + 1);
     expect_ok(hl_lock_release(lock, NULL));
     redisson_do("t1", "fenced.lockAndGetToken stock");
     redisson_do("t1", "fenced.unlock stock");
-    check_int(acquire_token(lock), before + 3);
+    check_int(token_of_acquire(lock), before + 3);
 }
 
 /* ---- All at once ---- */
@@ -89,7 +89,7 @@ static void serve(void *arg)
     redisContext *link = redis_link_connect(redis_server_socket(server));
     must(link);
     while (now_ms() < me->until_ms) {
-        long long token = acquire_token(me->lock);
+        long long token = token_of_acquire(me->lock);
         redisReply *reply = redisCommand(link, "GETSET last %lld", token);
         must(reply && reply->type == REDIS_REPLY_STRING);
         check_msg(token > strtoll(reply->str, NULL, 10), "token %lld after %s", token, reply->str);
@@ -101,7 +101,7 @@ static void serve(void *arg)
 }
 
 /* C takes tokens in advance for threads that pass the lock to each other. */
-Law(tokens, grow_among_threads_of_both_sides)
+RedissonLaw(tokens, grow_among_threads_of_both_sides)
 {
     static struct fenced_server servers[THREADS];
     struct actor *actors[THREADS];

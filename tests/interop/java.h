@@ -29,8 +29,8 @@ struct java *java_start(void);
 struct java *java_join(const char *dir);
 const char *java_dir(const struct java *java);
 
-/* Ends a JVM of one's own, leaves another's. What it had to say beside its answers was read before,
- * or is a failure. NULL is accepted. */
+/* Ends a JVM of this process, and leaves another process's. Output that was not read before, other
+ * than answers, is a failure. NULL is accepted. */
 void java_leave(struct java *java);
 
 void java_kill(struct java *java); /* SIGKILL; java_leave() comes after it */
@@ -42,7 +42,7 @@ int java_ask(struct java *java, const char *line);
  * a thousand lines later. */
 const struct java_answer *java_answer(struct java *java, int number, int64_t ms);
 
-/* What was logged since the last time, "" for nothing; borrowed until the next call. */
+/* The log since the last call, "" for nothing; borrowed until the next call. */
 const char *java_log(struct java *java);
 
 #endif

@@ -59,11 +59,11 @@ static void expect_both_woken(struct waiters *waiters, int64_t since_ms)
     expect_woken(monotonic_ms(), since_ms);
 }
 
-Law(latch, that_c_closes_and_java_counts_down_opens_for_both)
+RedissonLaw(latch, that_c_closes_and_java_counts_down_opens_for_both)
 {
     struct waiters waiters;
     hl_latch *latch = new_latch(open_client_that_hardly_polls());
-    expect_ok(hl_latch_set_count(latch, 2, NULL));
+    expect_ok(hl_latch_try_set_count(latch, 2, NULL));
     expect_redisson("t1", "false", "latch.trySetCount gate 5");
     expect_redisson("t1", "2", "latch.getCount gate");
     begin_to_wait(&waiters, latch);
@@ -77,12 +77,12 @@ Law(latch, that_c_closes_and_java_counts_down_opens_for_both)
     hl_latch_free(latch);
 }
 
-Law(latch, that_java_closes_and_c_counts_down_opens_for_both)
+RedissonLaw(latch, that_java_closes_and_c_counts_down_opens_for_both)
 {
     struct waiters waiters;
     hl_latch *latch = new_latch(open_client_that_hardly_polls());
     expect_redisson("t1", "true", "latch.trySetCount gate 2");
-    expect_outcome(hl_latch_set_count(latch, 5, NULL), HL_EBUSY);
+    expect_outcome(hl_latch_try_set_count(latch, 5, NULL), HL_EEXIST);
     check_int(count_of(latch), 2);
     begin_to_wait(&waiters, latch);
     expect_ok(hl_latch_count_down(latch, NULL));
@@ -95,11 +95,11 @@ Law(latch, that_java_closes_and_c_counts_down_opens_for_both)
     hl_latch_free(latch);
 }
 
-Law(latch, that_c_deletes_opens_for_both)
+RedissonLaw(latch, that_c_deletes_opens_for_both)
 {
     struct waiters waiters;
     hl_latch *latch = new_latch(open_client_that_hardly_polls());
-    expect_ok(hl_latch_set_count(latch, 2, NULL));
+    expect_ok(hl_latch_try_set_count(latch, 2, NULL));
     begin_to_wait(&waiters, latch);
     int64_t before_ms = monotonic_ms();
     expect_ok(hl_latch_delete(latch, NULL));
@@ -108,12 +108,12 @@ Law(latch, that_c_deletes_opens_for_both)
 }
 
 /* Java wakes none of its own then, but ours look. */
-Law(latch, that_java_deletes_opens_for_c)
+RedissonLaw(latch, that_java_deletes_opens_for_c)
 {
     hl_latch *latch = new_latch(open_client(NULL));
     struct await wait = {latch, HL_WAIT_FOREVER, 1};
     struct actor *actor = actor_start();
-    expect_ok(hl_latch_set_count(latch, 2, NULL));
+    expect_ok(hl_latch_try_set_count(latch, 2, NULL));
     actor_begin(actor, await, &wait);
     expect_listening(channel, 1);
     expect_redisson("t1", "true", "latch.delete gate");
@@ -122,10 +122,10 @@ Law(latch, that_java_deletes_opens_for_c)
     hl_latch_free(latch);
 }
 
-Law(latch, is_awaited_in_vain_for_as_long_as_it_was_said)
+RedissonLaw(latch, is_awaited_until_the_wait_time_is_over)
 {
     hl_latch *latch = new_latch(open_client(NULL));
-    expect_ok(hl_latch_set_count(latch, 1, NULL));
+    expect_ok(hl_latch_try_set_count(latch, 1, NULL));
     expect_redisson("t1", "false", "latch.await gate 200");
     expect_outcome(hl_latch_await_for(latch, 200, NULL), HL_ETIMEDOUT);
     expect_ok(hl_latch_count_down(latch, NULL));
@@ -133,13 +133,13 @@ Law(latch, is_awaited_in_vain_for_as_long_as_it_was_said)
     hl_latch_free(latch);
 }
 
-Law(latch, that_is_closed_again_is_awaited_again_by_both)
+RedissonLaw(latch, that_is_closed_again_is_awaited_again_by_both)
 {
     struct waiters waiters;
     hl_latch *latch = new_latch(open_client_that_hardly_polls());
     for (int i = 0; i < 3; i++) {
         if (i % 2 == 0)
-            expect_ok(hl_latch_set_count(latch, 1, NULL));
+            expect_ok(hl_latch_try_set_count(latch, 1, NULL));
         else
             expect_redisson("t1", "true", "latch.trySetCount gate 1");
         begin_to_wait(&waiters, latch);

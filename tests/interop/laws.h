@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What is true of every kind of lock that has one owner at a time, whichever side holds it. A
- * program stamps these laws for its kind, and adds what is its own:
+ * The laws of every kind of lock that has one owner at a time, whichever side holds it. A program
+ * stamps these laws for its kind, and adds its own:
  *
  *     static const struct lock_kind fenced = {"fenced", new_fenced, java_listens};
  *     LawsOfWaking(fenced)
@@ -18,7 +18,7 @@
 struct lock_kind {
     const char *java;                                      /* the kind's word in README.md */
     hl_lock *(*make)(hl_client *client, const char *name); /* freed at the end of the test */
-    void (*expect_java_waits)(const char *name, int n);    /* so many threads of Java's, soon */
+    void (*expect_java_waits)(const char *name, int n);    /* until n threads of Java wait */
 };
 
 /* A lease that a loaded machine renews in time. */
@@ -32,7 +32,7 @@ struct watch {
 };
 bool was_renewed(void *watch);
 
-/* They listen to the channel of a lock. */
+/* Waits until n threads of Java listen to the channel of a lock. */
 void java_listens(const char *name, int n);
 
 void law_release_wakes_java(const struct lock_kind *kind);
@@ -45,63 +45,68 @@ void law_interrupted_waits(const struct lock_kind *kind);
 void law_foreign_releases(const struct lock_kind *kind);
 
 #define LawsOfWaking(kind)                                                                         \
-    Law(kind, that_c_releases_wakes_java_long_before_the_lease_ends)                               \
+    RedissonLaw(kind, wakes_java_when_c_releases_long_before_the_lease_ends)                       \
     {                                                                                              \
         law_release_wakes_java(&kind);                                                             \
     }                                                                                              \
-    Law(kind, that_java_unlocks_wakes_c_long_before_the_lease_ends)                                \
+    RedissonLaw(kind, wakes_c_when_java_unlocks_long_before_the_lease_ends)                        \
     {                                                                                              \
         law_unlock_wakes_c(&kind);                                                                 \
     }                                                                                              \
-    Law(kind, is_given_to_all_waiters_of_two_javas_and_two_cs)                                     \
+    RedissonLaw(kind, is_given_to_all_waiters_of_two_javas_and_two_cs)                             \
     {                                                                                              \
         law_all_are_served(&kind);                                                                 \
     }                                                                                              \
-    Law(kind, that_c_takes_from_java_by_force_wakes_java)                                          \
+    RedissonLaw(kind, wakes_java_when_c_forces_it_from_java)                                       \
     {                                                                                              \
         law_force_release_wakes_java(&kind);                                                       \
     }                                                                                              \
-    Law(kind, that_java_takes_from_c_by_force_wakes_c)                                             \
+    RedissonLaw(kind, wakes_c_when_java_forces_it_from_c)                                          \
     {                                                                                              \
         law_force_unlock_wakes_c(&kind);                                                           \
     }                                                                                              \
-    Law(kind, is_waited_for_in_vain_for_as_long_as_it_was_said)                                    \
+    RedissonLaw(kind, refuses_a_waiter_when_its_wait_time_is_over)                                 \
     {                                                                                              \
         law_waits_end_in_vain(&kind);                                                              \
     }                                                                                              \
-    Law(kind, goes_to_others_when_waiters_of_both_sides_are_interrupted)                           \
+    RedissonLaw(kind, goes_to_others_when_waiters_of_both_sides_are_interrupted)                   \
     {                                                                                              \
         law_interrupted_waits(&kind);                                                              \
     }                                                                                              \
-    Law(kind, that_the_other_side_holds_is_released_by_neither)                                    \
+    RedissonLaw(kind, is_never_released_by_the_side_that_does_not_hold_it)                         \
     {                                                                                              \
         law_foreign_releases(&kind);                                                               \
     }
 
 void law_watchdogs(const struct lock_kind *kind);
 void law_lease_of_c_ends(const struct lock_kind *kind);
+void law_new_lease_of_c_ends(const struct lock_kind *kind);
 void law_lease_of_java_ends(const struct lock_kind *kind);
 void law_killed_java_is_followed(const struct lock_kind *kind);
 void law_c_that_leaves_is_followed(const struct lock_kind *kind);
 
 #define LawsOfLeases(kind)                                                                         \
-    Law(kind, is_renewed_by_the_watchdog_of_either_while_the_other_waits)                          \
+    RedissonLaw(kind, is_renewed_by_the_watchdog_of_either_while_the_other_waits)                  \
     {                                                                                              \
         law_watchdogs(&kind);                                                                      \
     }                                                                                              \
-    Law(kind, whose_lease_by_c_is_over_goes_to_java)                                               \
+    RedissonLaw(kind, goes_to_java_when_the_lease_of_c_is_over)                                    \
     {                                                                                              \
         law_lease_of_c_ends(&kind);                                                                \
     }                                                                                              \
-    Law(kind, whose_lease_by_java_is_over_goes_to_c)                                               \
+    RedissonLaw(kind, is_kept_from_java_for_a_new_lease_of_c_and_goes_to_java_behind_it)           \
+    {                                                                                              \
+        law_new_lease_of_c_ends(&kind);                                                            \
+    }                                                                                              \
+    RedissonLaw(kind, goes_to_c_when_the_lease_of_java_is_over)                                    \
     {                                                                                              \
         law_lease_of_java_ends(&kind);                                                             \
     }                                                                                              \
-    Law(kind, of_a_java_that_is_killed_goes_to_c)                                                  \
+    RedissonLaw(kind, goes_to_c_when_java_is_killed)                                               \
     {                                                                                              \
         law_killed_java_is_followed(&kind);                                                        \
     }                                                                                              \
-    Law(kind, of_a_c_that_leaves_goes_to_java)                                                     \
+    RedissonLaw(kind, goes_to_java_when_c_leaves)                                                  \
     {                                                                                              \
         law_c_that_leaves_is_followed(&kind);                                                      \
     }
@@ -110,11 +115,11 @@ void law_reentry_of_java(const struct lock_kind *kind);
 void law_reentry_of_c(const struct lock_kind *kind);
 
 #define LawsOfReentry(kind)                                                                        \
-    Law(kind, that_java_holds_twice_is_seen_so_by_c)                                               \
+    RedissonLaw(kind, held_twice_by_java_has_two_levels_for_c)                                     \
     {                                                                                              \
         law_reentry_of_java(&kind);                                                                \
     }                                                                                              \
-    Law(kind, that_c_holds_twice_keeps_java_out_until_the_last_release)                            \
+    RedissonLaw(kind, held_twice_by_c_keeps_java_out_until_the_last_release)                       \
     {                                                                                              \
         law_reentry_of_c(&kind);                                                                   \
     }

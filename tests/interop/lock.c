@@ -9,7 +9,7 @@ static const struct lock_kind lock = {"lock", new_lock, java_listens};
 LawsOfWaking(lock) LawsOfLeases(lock) LawsOfReentry(lock)
 
     /* What its letters are does not matter, nor whether it has braces of its own. */
-    Law(lock, has_its_name_in_any_letters)
+    RedissonLaw(lock, has_its_name_in_any_letters)
 {
     static const char *const names[] = {"order:{42}:lock",
                                         "lager:gr\xc3\xb6\xc3\x9f"
@@ -28,7 +28,7 @@ LawsOfWaking(lock) LawsOfLeases(lock) LawsOfReentry(lock)
     }
 }
 
-Law(lock, that_c_holds_twice_has_the_count_two_in_redis)
+RedissonLaw(lock, that_c_holds_twice_has_the_count_two_in_redis)
 {
     hl_client *client = open_client(NULL);
     hl_lock *stock = new_lock(client, "stock");

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* That these tests see what Java does: its exceptions, its log, its death. */
+/* Checks that these tests notice Java's exceptions, its log, and its death. */
 #include "redisson.h"
 
 static const char channel[] = "redisson_lock__channel:{stock}";
@@ -12,7 +12,7 @@ static bool has_logged(void *arg)
     return strstr(redisson_take_log(), words) != NULL;
 }
 
-Law(java_side, does_what_it_is_told_by_several_threads)
+RedissonLaw(java_side, does_what_it_is_told_by_several_threads)
 {
     redisson_do("t1", "lock.lock stock");
     expect_redisson("t1", "true", "lock.isHeldByCurrentThread stock");
@@ -25,7 +25,7 @@ Law(java_side, does_what_it_is_told_by_several_threads)
     expect_redisson("t2", "1", "lock.getHoldCount stock");
 }
 
-Law(java_side, tells_exceptions_by_class_and_message)
+RedissonLaw(java_side, tells_exceptions_by_class_and_message)
 {
     expect_thrown(redisson_begin("t1", "lock.unlock stock"),
                   "java.lang.IllegalMonitorStateException: attempt to unlock lock, not locked");
@@ -37,7 +37,7 @@ Law(java_side, tells_exceptions_by_class_and_message)
                   "java.lang.NumberFormatException");
 }
 
-Law(java_side, logs_a_message_that_it_cannot_parse)
+RedissonLaw(java_side, logs_a_message_that_it_cannot_parse)
 {
     redisson_do("t1", "lock.lock stock");
     redisson_begin("t2", "lock.lock stock");
@@ -48,7 +48,7 @@ Law(java_side, logs_a_message_that_it_cannot_parse)
     redisson_take_log();
 }
 
-Law(java_side, that_is_apart_can_be_killed)
+RedissonLaw(java_side, that_is_apart_can_be_killed)
 {
     redisson_open_apart(0);
     redisson_do("other/t1", "lock.lock stock");
@@ -70,7 +70,7 @@ static void expect_exclusive(const char *kind)
     check_int(redis_int(server, "EXISTS thing"), 0);
 }
 
-Law(java_side, has_locks_of_all_kinds)
+RedissonLaw(java_side, has_locks_of_all_kinds)
 {
     static const char *const kinds[] = {"lock",   "fair",       "spin",  "fenced",
                                         "single", "singleFair", "write", "multi"};
@@ -78,7 +78,7 @@ Law(java_side, has_locks_of_all_kinds)
         expect_exclusive(kinds[i]);
 }
 
-Law(java_side, has_read_and_write_locks)
+RedissonLaw(java_side, has_read_and_write_locks)
 {
     redisson_do("t1", "read.lock file");
     expect_redisson("t2", "true", "read.tryLock file");
@@ -91,7 +91,7 @@ Law(java_side, has_read_and_write_locks)
     redisson_do("t1", "read.unlock file");
 }
 
-Law(java_side, has_tokens)
+RedissonLaw(java_side, has_tokens)
 {
     check_int(redisson_number("t1", "fenced.lockAndGetToken job"), 1);
     redisson_do("t1", "fenced.unlock job");
@@ -99,7 +99,7 @@ Law(java_side, has_tokens)
     check_int(redisson_number("t2", "fenced.getToken job"), 2);
 }
 
-Law(java_side, has_semaphores)
+RedissonLaw(java_side, has_semaphores)
 {
     expect_redisson("t1", "true", "semaphore.trySetPermits pool 2");
     redisson_do("t1", "semaphore.acquire pool 2");
@@ -112,7 +112,7 @@ Law(java_side, has_semaphores)
     expect_redisson("t2", "true", "semaphore.delete pool");
 }
 
-Law(java_side, has_permits)
+RedissonLaw(java_side, has_permits)
 {
     char id[64], ids[128];
     expect_redisson("t1", "true", "permits.trySetPermits pool 3");
@@ -128,7 +128,7 @@ Law(java_side, has_permits)
     expect_redisson("t2", "3", "permits.availablePermits pool");
 }
 
-Law(java_side, has_latches)
+RedissonLaw(java_side, has_latches)
 {
     expect_redisson("t1", "true", "latch.trySetCount gate 2");
     int waits = redisson_begin("t1", "latch.await gate");

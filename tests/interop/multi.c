@@ -26,7 +26,7 @@ static void expect_all(const char *outcome, const char *who)
         expect_redisson(who, outcome, "lock.isLocked %s", members[i]);
 }
 
-Law(multi_lock, of_c_keeps_java_from_all_members_and_from_each)
+RedissonLaw(multi_lock, of_c_keeps_java_from_all_members_and_from_each)
 {
     hl_lock *multi = new_multi(open_client(NULL));
     expect_ok(hl_lock_acquire(multi, NULL));
@@ -43,7 +43,7 @@ Law(multi_lock, of_c_keeps_java_from_all_members_and_from_each)
     expect_ok(hl_lock_try_acquire(multi, NULL));
 }
 
-Law(multi_lock, of_c_waits_for_the_one_member_that_java_holds)
+RedissonLaw(multi_lock, of_c_waits_for_the_one_member_that_java_holds)
 {
     hl_client *client = open_client_that_hardly_polls();
     hl_lock *multi = new_multi(client);
@@ -63,7 +63,7 @@ Law(multi_lock, of_c_waits_for_the_one_member_that_java_holds)
     expect_all("false", "t1");
 }
 
-Law(multi_lock, of_javas_waits_for_the_one_member_that_c_holds)
+RedissonLaw(multi_lock, of_javas_waits_for_the_one_member_that_c_holds)
 {
     hl_lock *lock = new_lock(open_client(NULL), "b");
     hl_lock *multi = new_multi(open_client(NULL));
@@ -87,13 +87,13 @@ static struct stock_result serve_beside_java(const char *javas_members)
     return result;
 }
 
-Law(multi_locks, of_both_sides_in_one_order_take_turns)
+RedissonLaw(multi_locks, of_both_sides_in_one_order_take_turns)
 {
     check(serve_beside_java("a,b,c").java.turns > 20);
 }
 
 /* Each waits for what the other holds, until Java gives up for a while, after 1.5 s a member. */
-Law(multi_locks, of_both_sides_in_opposite_orders_do_not_stand_still)
+RedissonLaw(multi_locks, of_both_sides_in_opposite_orders_do_not_stand_still)
 {
     check(serve_beside_java("c,b,a").java.turns > 0);
 }

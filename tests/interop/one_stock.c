@@ -22,7 +22,7 @@ static void expect_fair_share(const struct stock_tally *tally)
     check(tally->longest_wait_ms < REDISSON_LEASE_MS);
 }
 
-Law(one_stock, served_by_threads_of_c_and_java_loses_nothing)
+RedissonLaw(one_stock, served_by_threads_of_c_and_java_loses_nothing)
 {
     struct stock_team team = {"lock", "stock", {NULL}, run_ms()};
     hl_client *clients[] = {open_client(NULL), open_client(NULL)};

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Who has a permit of the pool, of C or of Java, is counted in Redis while he is inside; there are
- * never more inside than there are permits.
+ * A counter in Redis has the number of threads, of C and of Java, that have a permit of the pool;
+ * there are never more than there are permits.
  */
 #ifndef HL_INTEROP_POOL_H
 #define HL_INTEROP_POOL_H

@@ -2,12 +2,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The words in which tests speak of Redisson. All tests of a program share one JVM; each has a
+ * Helpers of tests beside Redisson. All tests of a program share one JVM; each test has a
  * server and Redisson clients of its own, begun by redisson_up() and ended by redisson_down(),
  * which fails the test when Java has logged a warning or an error.
  *
- * Who does something is a thread of a client's, "CLIENT/THREAD", or "THREAD" of the client "java";
- * what is done is one of the actions of README.md: "lock.tryLock stock 500 -1".
+ * `who` is a thread of a client, "CLIENT/THREAD", or "THREAD" of the client "java". An action is
+ * one of those of README.md: "lock.tryLock stock 500 -1".
  */
 #ifndef HL_INTEROP_REDISSON_H
 #define HL_INTEROP_REDISSON_H
@@ -16,14 +16,14 @@
 #include <stdint.h>
 
 #include "java.h"
-#include "support/lock_support.h"
+#include "support/kit.h"
 
 /* The lease of a Redisson client's watchdog, by default, and what is long before its end. */
 enum { REDISSON_LEASE_MS = 30000, LONG_BEFORE_MS = 15000 };
 
-/* A test with a client "java" with defaults, which fails when Java logs something. That is looked
- * at in the body, as Criterion lets a test pass whose .fini fails. */
-#define Law(suite, name)                                                                           \
+/* A test with a client "java" with defaults, which fails when Java logs something. The body checks
+ * that, because Criterion passes a test whose .fini fails. */
+#define RedissonLaw(suite, name)                                                                   \
     static void suite##_##name##_law(void);                                                        \
     Test(suite, name, .init = redisson_up, .fini = redisson_down, .timeout = 200)                  \
     {                                                                                              \
@@ -40,11 +40,11 @@ void redisson_down(void);
 const char *redisson_open(const char *client, int64_t watchdog_ms);
 void redisson_close(const char *client);
 
-/* The same in a JVM of the test's own, which is its client "other", and can be killed. */
+/* The same in a JVM of the test's own: its client "other", which the test can kill. */
 void redisson_open_apart(int64_t watchdog_ms);
 void redisson_kill_apart(void);
 
-/* Begins it, and gives its number; it ends by itself. */
+/* Begins an action, and returns its number; the action ends by itself. */
 int redisson_begin(const char *who, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool redisson_is_done(int number);
 const char *redisson_end(int number);        /* its value; an exception fails the test */
@@ -73,13 +73,13 @@ void expect_asleep(const char *who);
 /* A client whose waiters are woken by messages, for by itself it would look too late. */
 hl_client *open_client_that_hardly_polls(void);
 
-/* What ended then was woken by what happened at since_ms, and did not sleep until its lease's end.
- */
+/* Checks that a wait that ended at then_ms was woken by the event at since_ms, and did not sleep
+ * until the lease's end. */
 void expect_woken(int64_t then_ms, int64_t since_ms);
 
 int64_t monotonic_ms(void);
 
-/* For tests of this machinery: what was logged, which then does not fail the test. */
+/* For tests of this machinery: returns the log, which then does not fail the test. */
 const char *redisson_take_log(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include "stock.h"
 
 #include "support/actor.h"
+#include "support/kinds.h"
 
 struct halves {
     hl_lock *read, *write;
@@ -14,7 +15,7 @@ struct halves {
 static struct halves new_halves(hl_client *client, const char *name)
 {
     struct halves halves = {NULL, NULL};
-    expect_ok(hl_rw_lock_new(client, name, NULL, &halves.read, &halves.write, NULL));
+    expect_ok(rw_lock_new(client, name, NULL, &halves.read, &halves.write, NULL));
     keep_lock(halves.read);
     keep_lock(halves.write);
     return halves;
@@ -55,7 +56,7 @@ static struct actor *c_waits_for(hl_client *client, hl_lock *half)
     return actor;
 }
 
-Law(readers, of_both_sides_are_in_at_once_and_keep_both_writers_out)
+RedissonLaw(readers, of_both_sides_are_in_at_once_and_keep_both_writers_out)
 {
     struct halves stock = new_halves(open_client(NULL), "stock");
     struct halves other = new_halves(open_client(NULL), "stock");
@@ -78,7 +79,7 @@ Law(readers, of_both_sides_are_in_at_once_and_keep_both_writers_out)
     check_int(redis_int(server, "DBSIZE"), 0);
 }
 
-Law(last_reader, of_c_wakes_a_writer_of_javas)
+RedissonLaw(last_reader, of_c_wakes_a_writer_of_javas)
 {
     struct halves stock = new_halves(open_client(NULL), "stock");
     redisson_do("t1", "read.lock stock");
@@ -92,7 +93,7 @@ Law(last_reader, of_c_wakes_a_writer_of_javas)
     expect_woken(redisson_ended_ms(waits), before_ms);
 }
 
-Law(last_reader, of_javas_wakes_a_writer_of_c)
+RedissonLaw(last_reader, of_javas_wakes_a_writer_of_c)
 {
     hl_client *client = open_client_that_hardly_polls();
     struct halves stock = new_halves(client, "stock");
@@ -108,7 +109,7 @@ Law(last_reader, of_javas_wakes_a_writer_of_c)
     expect_woken(monotonic_ms(), before_ms);
 }
 
-Law(writer_of_c, that_leaves_lets_all_readers_of_javas_in)
+RedissonLaw(writer_of_c, that_leaves_lets_all_readers_of_javas_in)
 {
     struct halves stock = new_halves(open_client(NULL), "stock");
     expect_ok(hl_lock_acquire(stock.write, NULL));
@@ -128,7 +129,7 @@ Law(writer_of_c, that_leaves_lets_all_readers_of_javas_in)
     expect_outcome(hl_lock_try_acquire(stock.write, NULL), HL_EBUSY);
 }
 
-Law(writer_of_javas, that_leaves_lets_all_readers_of_c_in)
+RedissonLaw(writer_of_javas, that_leaves_lets_all_readers_of_c_in)
 {
     hl_client *client = open_client_that_hardly_polls();
     struct halves stock = new_halves(client, "stock");
@@ -149,7 +150,7 @@ Law(writer_of_javas, that_leaves_lets_all_readers_of_c_in)
 
 /* ---- Leases of readers ---- */
 
-Law(reader_of_c, with_a_short_lease_takes_nothing_from_one_of_javas)
+RedissonLaw(reader_of_c, with_a_short_lease_takes_nothing_from_one_of_javas)
 {
     struct halves stock = new_halves(open_client(NULL), "stock");
     redisson_do("t1", "read.lock stock");
@@ -164,7 +165,7 @@ Law(reader_of_c, with_a_short_lease_takes_nothing_from_one_of_javas)
     expect_redisson("t2", "true", "write.tryLock stock");
 }
 
-Law(reader_of_javas, with_a_short_lease_takes_nothing_from_one_of_c)
+RedissonLaw(reader_of_javas, with_a_short_lease_takes_nothing_from_one_of_c)
 {
     struct halves stock = new_halves(open_client(NULL), "stock");
     expect_ok(hl_lock_acquire(stock.read, NULL));
@@ -182,7 +183,7 @@ Law(reader_of_javas, with_a_short_lease_takes_nothing_from_one_of_c)
 }
 
 /* Redisson's watchdog sets the whole lock's expiry to its own lease. */
-Law(reader_of_c, with_a_long_lease_outlives_the_watchdog_of_a_reader_of_javas)
+RedissonLaw(reader_of_c, with_a_long_lease_outlives_the_watchdog_of_a_reader_of_javas)
 {
     struct halves stock = new_halves(open_client(NULL), "stock");
     redisson_open("brief", BRIEF_MS);
@@ -199,7 +200,7 @@ Law(reader_of_c, with_a_long_lease_outlives_the_watchdog_of_a_reader_of_javas)
     expect_redisson("t1", "true", "write.tryLock stock");
 }
 
-Law(watchdog_of_c, keeps_a_reader_beside_one_of_javas_that_comes_and_goes)
+RedissonLaw(watchdog_of_c, keeps_a_reader_beside_one_of_javas_that_comes_and_goes)
 {
     hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = BRIEF_MS));
     struct halves stock = new_halves(client, "stock");
@@ -217,7 +218,7 @@ Law(watchdog_of_c, keeps_a_reader_beside_one_of_javas_that_comes_and_goes)
 
 /* ---- From one to the other ---- */
 
-Law(writer_of_c, that_goes_on_as_a_reader_lets_readers_of_javas_in)
+RedissonLaw(writer_of_c, that_goes_on_as_a_reader_lets_readers_of_javas_in)
 {
     struct halves stock = new_halves(open_client(NULL), "stock");
     expect_ok(hl_lock_acquire(stock.write, NULL));
@@ -235,8 +236,8 @@ Law(writer_of_c, that_goes_on_as_a_reader_lets_readers_of_javas_in)
     expect_redisson("t1", "true", "write.tryLock stock");
 }
 
-/* Redisson tells nobody, so this takes a poll. */
-Law(writer_of_javas, that_goes_on_as_a_reader_lets_readers_of_c_in)
+/* Redisson publishes nothing, so this takes a poll. */
+RedissonLaw(writer_of_javas, that_goes_on_as_a_reader_lets_readers_of_c_in)
 {
     hl_client *client = open_client(NULL);
     struct halves stock = new_halves(client, "stock");
@@ -253,7 +254,7 @@ Law(writer_of_javas, that_goes_on_as_a_reader_lets_readers_of_c_in)
     expect_redisson("t2", "true", "write.tryLock stock");
 }
 
-Law(reader, is_not_made_a_writer_by_either_side)
+RedissonLaw(reader, is_not_made_a_writer_by_either_side)
 {
     struct halves stock = new_halves(open_client(NULL), "stock");
     expect_ok(hl_lock_acquire(stock.read, NULL));
@@ -268,7 +269,7 @@ Law(reader, is_not_made_a_writer_by_either_side)
 
 /* ---- All at once ---- */
 
-Law(stock, that_writers_of_both_sides_serve_loses_nothing)
+RedissonLaw(stock, that_writers_of_both_sides_serve_loses_nothing)
 {
     hl_client *client = open_client(NULL);
     struct stock_result result = stock_run(&(struct stock_team){

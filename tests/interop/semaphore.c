@@ -37,7 +37,7 @@ static int64_t available(hl_semaphore *pool)
     return permits;
 }
 
-Law(permits, are_one_number_for_both_sides)
+RedissonLaw(permits, are_one_number_for_both_sides)
 {
     int64_t drained = 0;
     hl_semaphore *pool = new_pool(open_client(NULL));
@@ -58,7 +58,7 @@ Law(permits, are_one_number_for_both_sides)
     check_int(drained, 6);
     expect_redisson("t1", "0", "semaphore.drainPermits pool");
     expect_redisson("t1", "true", "semaphore.delete pool");
-    expect_outcome(hl_semaphore_release_if_exists(pool, 1, NULL), HL_ENOTOWNER);
+    expect_outcome(hl_semaphore_release_if_exists(pool, 1, NULL), HL_ENOENT);
     expect_redisson("t1", "false", "semaphore.releaseIfExists pool 1");
     expect_redisson("t1", "true", "semaphore.trySetPermits pool 1");
     expect_ok(hl_semaphore_release_if_exists(pool, 1, NULL));
@@ -66,7 +66,7 @@ Law(permits, are_one_number_for_both_sides)
     hl_semaphore_free(pool);
 }
 
-Law(release_by_c, wakes_java_that_waits_for_several)
+RedissonLaw(release_by_c, wakes_java_that_waits_for_several)
 {
     hl_semaphore *pool = new_pool(open_client(NULL));
     expect_ok(hl_semaphore_try_set_permits(pool, 1, 0, NULL));
@@ -83,7 +83,7 @@ Law(release_by_c, wakes_java_that_waits_for_several)
     hl_semaphore_free(pool);
 }
 
-Law(release_by_java, wakes_c_that_waits_for_several)
+RedissonLaw(release_by_java, wakes_c_that_waits_for_several)
 {
     hl_client *client = open_client_that_hardly_polls();
     struct acquire call = {new_pool(client), 3, HL_WAIT_FOREVER, 1};
@@ -103,7 +103,7 @@ Law(release_by_java, wakes_c_that_waits_for_several)
     hl_semaphore_free(call.pool);
 }
 
-Law(permits, that_one_side_adds_or_sets_wake_waiters_of_both)
+RedissonLaw(permits, that_one_side_adds_or_sets_wake_waiters_of_both)
 {
     hl_client *client = open_client_that_hardly_polls();
     struct acquire call = {new_pool(client), 1, HL_WAIT_FOREVER, 1};
@@ -125,7 +125,7 @@ Law(permits, that_one_side_adds_or_sets_wake_waiters_of_both)
     hl_semaphore_free(call.pool);
 }
 
-Law(waits, of_both_sides_end_in_vain_when_their_time_is_over)
+RedissonLaw(waits, of_both_sides_end_in_vain_when_their_time_is_over)
 {
     hl_semaphore *pool = new_pool(open_client(NULL));
     expect_ok(hl_semaphore_try_set_permits(pool, 1, 0, NULL));
@@ -156,7 +156,7 @@ static void use(void *arg)
     redisFree(link);
 }
 
-Law(permits, are_never_taken_more_than_there_are_by_threads_of_both_sides)
+RedissonLaw(permits, are_never_taken_more_than_there_are_by_threads_of_both_sides)
 {
     static struct user users[THREADS];
     struct actor *actors[THREADS];

@@ -3,12 +3,13 @@
 
 /* HL_LOCK_NON_REENTRANT and getNonReentrantLock(). */
 #include "laws.h"
+#include "support/kinds.h"
 
 static hl_lock *new_single(hl_client *client, const char *name)
 {
     hl_lock *lock = NULL;
     const hl_lock_options options = {.size = sizeof options, .flags = HL_LOCK_NON_REENTRANT};
-    expect_ok(hl_lock_new_with(client, name, &options, &lock, NULL));
+    expect_ok(lock_new_with(client, name, &options, &lock, NULL));
     return keep_lock(lock);
 }
 
@@ -16,7 +17,7 @@ static const struct lock_kind single = {"single", new_single, java_listens};
 
 LawsOfWaking(single) LawsOfLeases(single)
 
-    Law(single, that_its_own_holder_wants_again_is_refused_by_both_and_stays_held)
+    RedissonLaw(single, that_its_own_holder_wants_again_is_refused_by_both_and_stays_held)
 {
     hl_lock *lock = new_single(open_client(NULL), "stock");
     expect_ok(hl_lock_acquire(lock, NULL));

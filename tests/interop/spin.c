@@ -1,26 +1,27 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* hl_spin_lock and RSpinLock, neither of which tells anybody; and beside them those that listen. */
+/* hl_spin_lock and RSpinLock, whose releases publish nothing; and beside them locks that listen. */
 #include "laws.h"
 
 #include "support/actor.h"
+#include "support/kinds.h"
 
 static hl_lock *new_spin(hl_client *client, const char *name)
 {
     hl_lock *lock = NULL;
-    expect_ok(hl_spin_lock_new(client, name, NULL, &lock, NULL));
+    expect_ok(spin_lock_new(client, name, NULL, &lock, NULL));
     return keep_lock(lock);
 }
 
 static hl_lock *new_listening(hl_client *client)
 {
     hl_lock *lock = NULL;
-    const hl_spin_lock_options options = {.size = sizeof options,
-                                          .flags = HL_SPIN_LOCK_LISTEN,
-                                          .backoff_min_ms = 60000,
-                                          .backoff_max_ms = 60000};
-    expect_ok(hl_spin_lock_new(client, "stock", &options, &lock, NULL));
+    const hl_lock_options options = {.size = sizeof options,
+                                     .flags = HL_LOCK_SUBSCRIBE,
+                                     .backoff_min_ms = 60000,
+                                     .backoff_max_ms = 60000};
+    expect_ok(spin_lock_new(client, "stock", &options, &lock, NULL));
     return keep_lock(lock);
 }
 
@@ -30,7 +31,7 @@ static bool are_made(void *arg)
     return redis_evalsha_calls(server) >= *calls;
 }
 
-/* Nobody listens, but somebody asks again and again. */
+/* No client listens, but one asks again and again. */
 static void java_spins(const char *name, int n)
 {
     (void)name;
@@ -42,7 +43,7 @@ static const struct lock_kind spin = {"spin", new_spin, java_spins};
 
 LawsOfWaking(spin) LawsOfLeases(spin) LawsOfReentry(spin)
 
-    Law(spin_lock_that_listens, hears_a_lock_of_javas)
+    RedissonLaw(spin_lock_that_listens, hears_a_lock_of_javas)
 {
     hl_client *client = open_client_that_hardly_polls();
     hl_lock *lock = new_listening(client);
@@ -56,7 +57,7 @@ LawsOfWaking(spin) LawsOfLeases(spin) LawsOfReentry(spin)
     expect_woken(monotonic_ms(), before_ms);
 }
 
-Law(lock_of_c, that_waits_for_a_spin_lock_of_javas_finds_out_by_its_poll)
+RedissonLaw(lock_of_c, that_waits_for_a_spin_lock_of_javas_finds_out_by_its_poll)
 {
     hl_client *client = open_client(NULL);
     hl_lock *lock = new_lock(client, "stock");
@@ -71,7 +72,7 @@ Law(lock_of_c, that_waits_for_a_spin_lock_of_javas_finds_out_by_its_poll)
     expect_ok(actor_release(waiter, lock, NULL));
 }
 
-Law(spin_lock_of_javas, that_waits_for_a_lock_of_c_gets_it)
+RedissonLaw(spin_lock_of_javas, that_waits_for_a_lock_of_c_gets_it)
 {
     hl_lock *lock = new_lock(open_client(NULL), "stock");
     expect_ok(hl_lock_acquire(lock, NULL));

@@ -3,7 +3,7 @@
 
 /*
  * A stock: a number in Redis that C and Java count up by reading it and writing one more, with
- * nothing but a lock to keep the others away meanwhile. Beside it stands who has written it last.
+ * nothing but a lock to keep the others away meanwhile. Beside it stands its last writer.
  */
 #ifndef HL_INTEROP_STOCK_H
 #define HL_INTEROP_STOCK_H
@@ -11,12 +11,12 @@
 #include <hirelock/hirelock.h>
 #include <stdint.h>
 
-/* What one thread has done, or several; a hand-over is a turn after one of the other side's. */
+/* The work of one thread, or of several; a hand-over is a turn after a turn of the other side. */
 struct stock_tally {
     int64_t turns, handovers, longest_wait_ms;
 };
 
-/* What a thread of C does: it takes the lock, counts and lets go, until then. */
+/* A thread of C acquires the lock, counts and releases, until then. */
 struct stock_shift {
     hl_lock *lock;
     int64_t until_ms;
@@ -29,7 +29,7 @@ int64_t stock_number(void);
 /* A job for an actor; the argument is a shift. */
 void stock_serve(void *shift);
 
-/* What a worker of Java's is told, and what it answers. */
+/* A Java worker's order, and its answer. */
 int stock_begin_java(const char *who, const char *kind, const char *lock, int64_t ms);
 void stock_end_java(int number, struct stock_tally *tally);
 

@@ -10,6 +10,7 @@
 
 #include "support/actor.h"
 #include "support/fatal.h"
+#include "support/kinds.h"
 #include "support/process.h"
 
 enum { RUN_MS = 4000, PROCESSES = 3, THREADS = 2, READY = 0, GO = 1, OVER = 2 };
@@ -19,7 +20,7 @@ enum { TURN_MS = 200 };
 
 struct page { /* shared with one process */
     struct stock_tally tally;
-    uint64_t grants, passes, lingers;
+    uint64_t grants, passes, retained;
 };
 
 struct run {
@@ -32,7 +33,7 @@ static void note_statistics(struct page *page, hl_client *client)
     hl_stats stats = stats_of(client);
     page->grants = stats.grants;
     page->passes = stats.passes;
-    page->lingers = stats.lingers;
+    page->retained = stats.retained;
 }
 
 static void member(struct process *self, void *arg)
@@ -44,7 +45,7 @@ static void member(struct process *self, void *arg)
     hl_client *client = open_client(NULL);
     for (int i = 0; i < run->threads; i++) {
         shifts[i] = (struct stock_shift){0};
-        expect_ok(hl_lock_new_with(client, "stock", &run->options, &shifts[i].lock, NULL));
+        expect_ok(lock_new_with(client, "stock", &run->options, &shifts[i].lock, NULL));
         actors[i] = actor_start();
     }
     process_tell(self, READY);
@@ -60,7 +61,7 @@ static void member(struct process *self, void *arg)
     }
     note_statistics(page, client);
     actors_stop();
-    close_client(client); /* or what it left lingering would stay for seconds */
+    close_client(client); /* or its retained lock would stay for seconds */
     process_tell(self, OVER);
 }
 
@@ -83,7 +84,7 @@ static struct page run_beside_java(struct run run, struct stock_tally *java)
         stock_add(&all.tally, &page->tally);
         all.grants += page->grants;
         all.passes += page->passes;
-        all.lingers += page->lingers;
+        all.retained += page->retained;
         check_int(process_finish(process[i], 20000), 0);
     }
     return all;
@@ -104,31 +105,31 @@ static struct page expect_served(struct run run)
 
 #define RUN(...) ((struct run){.options.size = sizeof(hl_lock_options), __VA_ARGS__})
 
-Law(java_that_waits, has_its_turns_beside_processes_that_grant)
+RedissonLaw(java_that_waits, has_its_turns_beside_processes_that_grant)
 {
     check(expect_served(RUN(.processes = 3, .threads = 1)).grants > 0);
 }
 
-Law(java_that_waits, has_its_turns_beside_threads_that_pass)
+RedissonLaw(java_that_waits, has_its_turns_beside_threads_that_pass)
 {
     check(expect_served(RUN(.processes = 1, .threads = 2)).passes > 0);
 }
 
-Law(java_that_waits, has_its_turns_beside_a_lock_that_lingers)
+RedissonLaw(java_that_waits, has_its_turns_beside_a_retained_lock)
 {
-    struct run run = RUN(.processes = 2, .threads = 1, .options.linger_ms = 50);
-    check(expect_served(run).lingers > 0);
+    struct run run = RUN(.processes = 2, .threads = 1, .options.retain_ms = 50);
+    check(expect_served(run).retained > 0);
 }
 
-Law(java_that_waits, has_its_turns_beside_posted_releases)
+RedissonLaw(java_that_waits, has_its_turns_beside_posted_releases)
 {
-    expect_served(RUN(.processes = 3, .threads = 1, .options.flags = HL_LOCK_POSTED_RELEASE));
+    expect_served(RUN(.processes = 3, .threads = 1, .options.flags = HL_LOCK_ASYNC_RELEASE));
 }
 
-Law(java_that_waits, has_its_turns_beside_all_of_it)
+RedissonLaw(java_that_waits, has_its_turns_beside_all_of_them_together)
 {
-    expect_served(RUN(.processes = 2, .threads = 2, .options.linger_ms = 20,
-                      .options.flags = HL_LOCK_POSTED_RELEASE));
+    expect_served(RUN(.processes = 2, .threads = 2, .options.retain_ms = 20,
+                      .options.flags = HL_LOCK_ASYNC_RELEASE));
 }
 
 /* ---- One release of each kind ---- */
@@ -136,7 +137,7 @@ Law(java_that_waits, has_its_turns_beside_all_of_it)
 static void expect_woken_by(const hl_lock_options *options)
 {
     hl_lock *lock = NULL;
-    expect_ok(hl_lock_new_with(open_client(NULL), "stock", options, &lock, NULL));
+    expect_ok(lock_new_with(open_client(NULL), "stock", options, &lock, NULL));
     for (int i = 0; i < 3; i++) {
         expect_ok(hl_lock_acquire(lock, NULL));
         int waits = redisson_begin("t1", "lock.lock stock");
@@ -150,13 +151,13 @@ static void expect_woken_by(const hl_lock_options *options)
     hl_lock_free(lock);
 }
 
-Law(posted_release, wakes_java)
+RedissonLaw(posted_release, wakes_java)
 {
     expect_woken_by(
-        &(hl_lock_options){.size = sizeof(hl_lock_options), .flags = HL_LOCK_POSTED_RELEASE});
+        &(hl_lock_options){.size = sizeof(hl_lock_options), .flags = HL_LOCK_ASYNC_RELEASE});
 }
 
-Law(lock_that_lingers, is_let_go_of_for_java)
+RedissonLaw(a_retained_lock, is_released_for_java)
 {
-    expect_woken_by(&(hl_lock_options){.size = sizeof(hl_lock_options), .linger_ms = 1000});
+    expect_woken_by(&(hl_lock_options){.size = sizeof(hl_lock_options), .retain_ms = 1000});
 }

@@ -2,16 +2,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One process's tenure from the inside: the lock goes from thread to thread, rests with nobody
- * between, and is given up, while renewals and words about other waiters are on their way. The
- * rest of the world is whoever takes a key that is free. The link breaks once, and what was not run
- * yet runs late, or never.
+ * between, and is given up, while renewals and words about other waiters are on their way. Once the
+ * holder asks for a longer lease. The rest of the world is whoever takes a key that is free. The
+ * link breaks once, and what was not run yet runs late, or never.
  *
  *   BOUNCES DROPS LEASE END   as in grant.pml
+ *   LONG                      the longer lease
  *
  * Broken on purpose:
  *   TRANSFER         every thread has a field of its own, and a pass is a command
  *   LATE_FAREWELL    the tenure is kept for the next thread until its release is answered
  *   REVIVAL          an answer that comes too late makes a lost hold live again
+ *   EARLY_LEASE      a longer lease counts when it is asked for, and not when it is answered
+ *   LATE_LEASE       it counts from the answer, and not from when it was asked for
  */
 #ifndef BOUNCES
 #define BOUNCES 0
@@ -22,6 +25,9 @@
 #ifndef LEASE
 #define LEASE 3
 #endif
+#ifndef LONG
+#define LONG 5
+#endif
 #ifndef END
 #define END 6
 #endif
@@ -29,7 +35,7 @@
 #define PASSES 3
 #define STRANGER 99
 
-mtype = { renew, release, transfer };
+mtype = { renew, prolong, release, transfer };
 mtype = { yes, no, bounced };
 mtype = { held, idle, lost, gone };
 
@@ -45,10 +51,12 @@ byte bounces = BOUNCES, drops = DROPS;
 
 byte field = 1, valid = LEASE, passes; /* valid: until when we think it is ours, 0: not at all */
 mtype state = held;
-bool renewing, asked_to_release, is_released, was_lost, has_revived, false_loss;
+bool renewing, prolonging, was_prolonged;
+bool asked_to_release, is_released, was_lost, has_revived, false_loss;
 
 #define STANDS(f) (holder == (f) && now < ends)
 #define LATER(a, b) ((a) > (b) -> (a) : (b))
+#define LEASE_OF(o) ((o) == prolong -> LONG : LEASE)
 
 hidden mtype op, verdict;
 hidden byte f, g, sent;
@@ -59,7 +67,8 @@ inline run_script()
 {
     if
     /* Lua: lock_renew.lua, lock_keep.lua */
-    :: op == renew && STANDS(f) -> ends = LATER(ends, now + LEASE); verdict = yes
+    :: (op == renew || op == prolong) && STANDS(f) ->
+        ends = LATER(ends, now + LEASE_OF(op)); verdict = yes
     /* Lua: lock_release.lua */
     :: op == release && STANDS(f) -> holder = 0; ends = 0; verdict = yes
 #ifdef TRANSFER
@@ -98,7 +107,7 @@ end:
         :: holder != 0 && now >= ends -> holder = 0; ends = 0
         :: else -> skip
         fi;
-        if /* C: loss_by_clock, loss_look_at_idle */
+        if /* C: loss_by_clock, hli_keep_plan */
         :: valid != 0 && now >= valid -> valid = 0; was_lost = (state == held)
         :: else -> skip
         fi
@@ -129,7 +138,7 @@ inline change_inside()
     renewing = false
 }
 
-inline say_farewell() /* C: hli_release_quietly, release_begin_dying */
+inline say_farewell() /* C: hli_releasing_begin */
 {
 #ifndef LATE_FAREWELL
     valid = 0; state = gone;
@@ -138,7 +147,7 @@ inline say_farewell() /* C: hli_release_quietly, release_begin_dying */
     post(release, field, 0)
 }
 
-inline lose() /* C: hli_loss_declare, hli_loss_of_key */
+inline lose() /* C: hli_loss_declare */
 {
     false_loss = false_loss || (holder != 0 && holder != STRANGER && now < valid);
     was_lost = (state == held); /* never, unless broken */
@@ -148,23 +157,38 @@ inline lose() /* C: hli_loss_declare, hli_loss_of_key */
 /* Not even a good answer brings back what is over by the clock. */
 inline extend() /* C: renewal_succeeded, hli_keep_answered, hli_tenure_extend */
 {
+#ifdef LATE_LEASE
+    sent = (op == prolong -> now : sent);
+#endif
     if
 #ifdef REVIVAL
-    :: valid == 0 && !asked_to_release && now < sent + LEASE ->
-        has_revived = was_lost; valid = sent + LEASE
+    :: valid == 0 && !asked_to_release && now < sent + LEASE_OF(op) ->
+        has_revived = was_lost; valid = sent + LEASE_OF(op)
 #endif
-    :: valid != 0 -> valid = LATER(valid, sent + LEASE)
+    :: valid != 0 -> valid = LATER(valid, sent + LEASE_OF(op))
     :: else -> skip
     fi
+}
+
+/* The call is over, whatever the answer says. */
+inline end_prolonging() /* C: hli_lease_change_end */
+{
+    prolonging = prolonging && op != prolong
 }
 
 inline take_answer()
 {
     answer?op, verdict, f, sent;
     if
-    /* C: renewal_bounced */
+    :: verdict == bounced -> skip
+    :: else -> end_prolonging()
+    fi;
+    if
+    /* C: renewal_keep_wanted */
     :: verdict == bounced && op == renew && valid != 0 && f == field -> post(renew, f, 0)
-    /* C: release_take_answer */
+    /* C: call_done */
+    :: verdict == bounced && op == prolong && valid != 0 -> post(prolong, f, 0)
+    /* C: release_answered */
     :: verdict == bounced && op == release -> post(release, f, 0)
 #ifdef TRANSFER
     :: verdict == bounced && op == transfer ->
@@ -177,8 +201,9 @@ inline take_answer()
         :: else -> skip
         fi
 #endif
-    :: verdict == yes && op == renew && f == field -> extend()
-    :: verdict == no && op == renew && f == field && valid != 0 -> lose()
+    /* C: renewal_apply, lease_change_settle */
+    :: verdict == yes && op != release && op != transfer && f == field -> extend()
+    :: verdict == no && op != release && op != transfer && f == field && valid != 0 -> lose()
     :: verdict != bounced && op == release -> /* C: release_is_answered */
         is_released = true; valid = 0; state = gone
     :: else -> skip
@@ -203,7 +228,7 @@ inline cut()
     od
 }
 
-inline link_again() /* C: hli_wake_on_link_up, hli_release_retry */
+inline link_again() /* C: reconnect_one, hli_release_on_link_up */
 {
 #ifdef TRANSFER
     g = len(unanswered);
@@ -214,27 +239,37 @@ inline link_again() /* C: hli_wake_on_link_up, hli_release_retry */
 #endif
     if
     :: asked_to_release -> post(release, field, 0)
+    :: !asked_to_release && prolonging && valid != 0 -> /* C: hli_calls_retry */
+        renewing = false; post(prolong, field, 0)
     :: else -> renewing = false
     fi
 }
 
 #define ROOM (len(command) < PIPE - 1)
 #define IS_KEPT (valid != 0 && !asked_to_release)
+#define MAY_CHANGE (IS_KEPT && state == held && !prolonging) /* the new end is for this owner */
 
 active proctype process()
 {
 end:
     do
     /* C: hli_keep_pass */
-    :: atomic { IS_KEPT && state == held && passes < PASSES && ROOM -> change_inside() }
-    /* C: hli_keep_linger, hli_keep_leave */
-    :: atomic { IS_KEPT && state == held -> state = idle }
-    /* C: hli_keep_resume, hli_keep_take_up */
+    :: atomic { MAY_CHANGE && passes < PASSES && ROOM -> change_inside() }
+    /* C: hli_keep_retain, hli_keep_retain_fast */
+    :: atomic { MAY_CHANGE -> state = idle }
+    /* C: hli_keep_plan, hli_keep_resume_fast */
     :: atomic { valid != 0 && state == idle && passes < PASSES && ROOM ->
         state = held; change_inside() }
     /* C: renewal_send, keep_refresh */
     :: atomic { IS_KEPT && ROOM && !renewing -> renewing = true; post(renew, field, 0) }
-    /* C: release_hold, keep_is_wanted, grant_is_wanted */
+    /* C: hli_lease_change_begin */
+    :: atomic { IS_KEPT && state == held && ROOM && !was_prolonged ->
+        was_prolonged = true; prolonging = true;
+#ifdef EARLY_LEASE
+        valid = now + LONG;
+#endif
+        post(prolong, field, 0) }
+    /* C: release_hold, hli_keep_answered, grant_is_wanted */
     :: atomic { IS_KEPT && ROOM -> say_farewell() }
     /* C: release_lost */
     :: atomic { valid == 0 && !asked_to_release && ROOM -> say_farewell() }
@@ -247,14 +282,14 @@ end:
 
 #define IS_OURS (holder != 0 && holder != STRANGER)
 
-hidden byte believer_holds, ghost_free, loss_is_true, loss_is_final;
+hidden byte believer_holds, orphan_free, loss_is_true, loss_is_final;
 
 active proctype judge()
 {
 end:
     if
     :: atomic { valid != 0 && state == held && !IS_OURS -> assert(believer_holds) }
-    :: atomic { is_released && IS_OURS -> assert(ghost_free) }
+    :: atomic { is_released && IS_OURS -> assert(orphan_free) }
     :: atomic { false_loss -> assert(loss_is_true) }
     :: atomic { has_revived -> assert(loss_is_final) }
     fi

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether everybody gets a turn. A process whose threads pass the lock among themselves without
- * end, another of ours with one thread, and a client of Redisson's, which stands in no queue and
- * tells nobody that it waits. Every process that can go on does so some time (weak fairness), and
- * that is all that is assumed, but for one: whoever of Redisson's has heard of a release tries
- * within the moment for which ours stand back.
+ * Every waiter gets its turn. A process whose threads pass the lock among themselves without end,
+ * another of ours with one thread, and a client of Redisson's, which stands in no queue and tells no
+ * other client that it waits. Every process that can go on does so some time (weak fairness). One
+ * more thing is assumed: a client of Redisson's that has received a release's message tries within
+ * the moment for which our clients yield.
  *
  *   REDISSON n       its client comes so many times; 9: without end
  *   QUIET            our other process is not there
@@ -15,7 +15,7 @@
  * Broken on purpose:
  *   WANT_ONCE        a waiter says that it wants the lock with its first request alone
  *   NO_WORD          a tenure is kept without word that nobody waits
- *   NO_COURTESY      a release never lets Redisson's go first
+ *   NO_YIELD         a release never lets Redisson's go first
  *   NO_STANDING_BACK it does, but ours do not stand back
  */
 #ifndef REDISSON
@@ -45,7 +45,7 @@ bool redisson_waits, redisson_is_awake;
 byte comes = REDISSON;
 
 bool crowd_stands_back, single_stands_back;
-bool is_courteous = true;
+bool yields = true;
 bool is_granted_alone; /* nobody else waited when it was granted; the grant says so */
 
 hidden mtype next;
@@ -83,9 +83,9 @@ inline publish_release()
     fi
 }
 
-inline publish_courtesy()
+inline publish_yield()
 {
-    is_courteous = false;
+    yields = false;
 #ifndef NO_STANDING_BACK
     if
     :: crowd_stands_back = true; single_stands_back = true
@@ -119,13 +119,13 @@ inline free_key()
 
 inline script_release(who) /* Lua: lock_release.lua */
 {
-#ifdef NO_COURTESY
+#ifdef NO_YIELD
     others = false;
 #else
-    others = redisson_waits && is_courteous;
+    others = redisson_waits && yields;
 #endif
     if
-    :: others -> publish_courtesy(); next = nobody /* C: hli_contest_stand_back */
+    :: others -> publish_yield(); next = nobody /* C: hli_contention_yield */
     :: !others -> pick_next(who)
     fi;
     if
@@ -138,9 +138,9 @@ inline script_release(who) /* Lua: lock_release.lua */
 
 #define STANDS_BACK(who) (who && redisson_is_awake)
 
-/* Who found no key has word that nobody waits; who was granted it, if the grant says so; who found
- * it granted has none. */
-inline crowd_asks() /* C: hli_ask_go, ask_stands_back */
+/* An acquire that found no key has word that nobody waits; a granted one has it if the grant says
+ * so; an acquire that found the lock granted to itself has none. */
+inline crowd_asks() /* C: hli_ask_plan */
 {
     if
     :: holder == nobody -> /* C: ask_is_ours */
@@ -185,7 +185,7 @@ inline forget_word()
 inline crowd_ends_hold()
 {
     if
-    :: MAY_KEEP -> /* C: hli_keep_pass, hli_keep_linger, hli_keep_resume */
+    :: MAY_KEEP -> /* C: hli_keep_pass, hli_keep_retain, hli_keep_plan */
         age = (age < WORD -> age + 1 : age);
 #ifndef NO_WORD
         ask_for_word()
@@ -213,7 +213,7 @@ active proctype answers_to_crowd()
         word?others;
         asks_word = false;
         if
-        :: others -> is_wanted = true /* C: keep_is_wanted */
+        :: others -> is_wanted = true /* C: hli_keep_answered */
         :: !others -> age = 0         /* C: hli_keep_answered */
         fi
     }
@@ -239,7 +239,7 @@ inline say_want()
     single_has_said = true
 }
 
-/* Who comes new behind others says nothing: that somebody waits is known. Lua: lock_acquire.lua */
+/* A new waiter behind others sends no want: one is known already. Lua: lock_acquire.lua */
 inline single_is_busy() /* C: hli_busy_answered */
 {
     is_new = !(queue??[single]);
@@ -255,7 +255,7 @@ inline single_is_busy() /* C: hli_busy_answered */
     fi
 }
 
-inline single_asks() /* C: hli_ask_go, hli_wake_on_timer */
+inline single_asks() /* C: hli_ask_plan, hli_wake_on_timer */
 {
     if
     :: holder == nobody -> holder = single; single_waits = false; forget_queue()
@@ -297,7 +297,7 @@ active proctype client_of_redisson()
 active proctype time_goes_on()
 {
     do
-    :: atomic { !is_courteous -> is_courteous = true } /* C: hli_contest_is_courteous */
+    :: atomic { !yields -> yields = true } /* C: hli_contention_may_yield */
     od
 }
 

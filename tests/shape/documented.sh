@@ -25,6 +25,9 @@ done <"$work/functions"
 # A code has no further underscore; HL_EVENT_... and HL_ERROR_... are other things.
 sed -n 's/^ *X(\(E[A-Z0-9]*\),.*/HL_\1/p' error.h | sort -u >"$work/codes"
 [ -s "$work/codes" ] || fail "error.h lists no code"
+awk -f ../../docs/doxygen.awk error.h | sed -n 's/^\(HL_E[A-Z0-9]*\) = -[0-9]*,.*/\1/p' |
+    sort -u >"$work/shown"
+if cmp -s "$work/codes" "$work/shown"; then pass; else fail "the reference does not list the codes"; fi
 grep -Eoh '\bHL_[A-Za-z0-9_]+' ./*.h | grep -E '^HL_E[A-Z0-9]+$' | sort -u >"$work/named"
 while read -r code; do
     if grep -qx "$code" "$work/codes"; then

@@ -2,33 +2,54 @@
 # SPDX-FileCopyrightText: hirelock contributors
 # SPDX-License-Identifier: MIT
 #
-# layers.sh SOURCE: no file of src/ includes upward. The floors are, from the top,
-# client, sync, lease, redis, base; hiredis and libevent stay inside redis/.
+# layers.sh SOURCE: no file of src/ includes upward, neither from floor to floor nor from room to
+# room of its floor (the file `order` has both); hiredis and libevent stay inside redis/.
+
+includes_up=0 # between the rooms of a floor
 
 . "$(dirname "$0")/tally.sh"
+order=$(cd "$(dirname "$0")" && pwd)/order
 cd "$1" || exit 1
+up=0
 
-floor() {
-    case $1 in
-    client) echo 5 ;;
-    sync) echo 4 ;;
-    lease) echo 3 ;;
-    redis) echo 2 ;;
-    base) echo 1 ;;
+# The lines of the floors from the bottom, for floor() and room() to count.
+floors=$(sed '/^#/d; s/ .*//' "$order" | tac)
+
+# place NAME IN: which word of the list is it, from 1? 0: none.
+place() {
+    n=0
+    for word in $2; do
+        n=$((n + 1))
+        [ "$word" = "$1" ] && echo $n && return
+    done
+    echo 0
+}
+
+floor() { # FILE
+    place "${1%%/*}" "$floors"
+}
+
+room() { # FILE: of its floor; 0 if it stands in no folder of it
+    inside=${1#*/}
+    case $inside in
+    */*) place "${inside%%/*}" "$(sed -n "s/^${1%%/*} //p" "$order" | tr ' ' '\n' | tac)" ;;
     *) echo 0 ;;
     esac
 }
 
-# quoted FILE FLOOR INCLUDED: an include of our own.
+# quoted FILE FLOOR ROOM INCLUDED: an include of our own.
 quoted() {
-    case $3 in
-    *../*) fail "$1 includes \"$3\": rooted at src/, without .." && return ;;
+    case $4 in
+    *../*) fail "$1 includes \"$4\": rooted at src/, without .." && return ;;
     esac
-    theirs=$(floor "${3%%/*}")
+    theirs=$(floor "$4")
     if [ "$theirs" -eq 0 ]; then
-        fail "$1 includes \"$3\", which is on no floor"
+        fail "$1 includes \"$4\", which is on no floor"
     elif [ "$theirs" -gt "$2" ]; then
-        fail "$1 includes \"$3\", which is above it"
+        fail "$1 includes \"$4\", which is on a floor above it"
+    elif [ "$theirs" -eq "$2" ] && [ "$3" -gt 0 ] && [ "$(room "$4")" -gt "$3" ]; then
+        up=$((up + 1))
+        echo "up: $1 includes \"$4\""
     else
         pass
     fi
@@ -54,11 +75,17 @@ list=$(mktemp) || exit 1
 trap 'rm -f "$list"' EXIT
 for file in $(find src include -name '*.[ch]'); do
     folder=${file#src/}
-    mine=$(floor "${folder%%/*}")
+    mine=$(floor "$folder")
+    inside=$(room "$folder")
     case $file in
     include/*) mine=-1 ;; # public headers reach each other as <hirelock/...>
     src/cli/*) mine=-1 ;; # and so does the command-line tool
-    *) [ "$mine" -gt 0 ] || fail "$file is on no floor" ;;
+    *)
+        [ "$mine" -gt 0 ] || fail "$file is on no floor"
+        case $inside:$folder in
+        0:*/*/*) fail "$file is in no room of its floor: a line of tests/shape/order" ;;
+        esac
+        ;;
     esac
     includes "$file" >"$list"
     while read -r kind text; do
@@ -69,9 +96,10 @@ for file in $(find src include -name '*.[ch]'); do
             *) fail "$file includes \"$text\": public headers only" ;;
             esac
             ;;
-        quoted:*) quoted "$file" "$mine" "$text" ;;
+        quoted:*) quoted "$file" "$mine" "$inside" "$text" ;;
         *) angled "$file" "$text" ;;
         esac
     done <"$list"
 done
+[ "$up" -le "$includes_up" ] && pass || fail "$up includes run up between rooms, not $includes_up"
 finish

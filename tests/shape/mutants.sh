@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: hirelock contributors
 # SPDX-License-Identifier: MIT
 #
-# mutants.sh SOURCE: the text that each planted fault replaces stands once in its file, so that
-# none is lost when the file is changed; and a fault whose text does not is reported.
+# mutants.sh SOURCE: the text that each planted fault replaces stands once in its function, and its
+# test is there, so that none is lost when a file is changed. A fault applies wherever its function
+# has gone and however it is set; one that does not is reported.
 
 . "$(dirname "$0")/tally.sh"
 cd "$1" || exit 1
@@ -12,16 +13,54 @@ trap 'rm -rf "$work"' EXIT
 
 if script/mutants --check >"$work/report"; then pass; else fail "$(cat "$work/report")"; fi
 
-mkdir -p "$work/script" "$work/tests/mutants" "$work/src"
-cp script/mutants "$work/script"
-echo 'int x;' >"$work/src/x.c"
-plant() {
-    printf 'title: t\nkilled by: p s/t\nfile: src/x.c\n--- from\n%s\n--- to\nint z;\n' "$1" \
-        >"$work/tests/mutants/m.mutant"
+mkdir -p "$work/script" "$work/tests/mutants" "$work/tests/unit" "$work/src/deep" "$work/lua"
+cp script/mutants script/plant.pl "$work/script"
+cat >"$work/src/deep/x.c" <<'END'
+#define LIMIT 7 /* y */
+static const int table[] = {1, 2, /* three */
+    3};
+int x(int (*f)(int)) /* int x() */
+{
+    if (f(1)) { /* why */
+        x = "a /* b */"; x = 2;
+    }
+    return y;
 }
-plant 'int x;'
-if "$work/script/mutants" --check >"$work/report"; then pass; else fail "a fault that applies"; fi
-plant 'int y;'
-if "$work/script/mutants" --check >"$work/report"; then fail "a fault without its text"; else pass; fi
-grep -q '0 times in src/x.c' "$work/report" && pass || fail "$(cat "$work/report")"
+int y(void) { return y; }
+END
+echo 'local a = 1 -- one
+  return a' >"$work/lua/s.lua"
+echo 'Test(s, t)' >"$work/tests/unit/p.c"
+
+applies() { # IN FROM [TEST]
+    printf 'title: t\nkilled by: unit_p s/%s\nin: %s\n--- from\n%s\n--- to\nint z;\n' \
+        "${3:-t}" "$1" "$2" >"$work/tests/mutants/m.mutant"
+    "$work/script/mutants" --check >"$work/report" 2>&1
+}
+good() { if applies "$@"; then pass; else fail "$1, $2: $(cat "$work/report")"; fi; }
+bad() { # MESSAGE IN FROM [TEST]
+    message=$1
+    shift
+    if ! applies "$@" && grep -q "$message" "$work/report"; then
+        pass
+    else
+        fail "not \"$message\": $1, $2: $(cat "$work/report")"
+    fi
+}
+
+good x 'if (f(1)) {
+x = "a /* b */"; // reset, and worded otherwise'
+good x 'return y;'
+good table '2,3'
+good LIMIT 7
+good s.lua 'local a=1 return a'
+bad '0 times in x' x 'return z;'
+bad '0 times in x; it stands in table' x '{1, 2'
+bad '0 times in x' x 'return y; } int'
+bad '0 times in x' x 'eturn y;'
+bad '2 times in x' x 'x ='
+bad '0 times in s.lua' s.lua 'local b'
+bad 'z is defined nowhere; it stands in x, y' z 'return y;'
+bad 'replaces nothing' x '/* why */'
+bad 'u stands nowhere' x 'return y;' u
 finish

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: hirelock contributors
 # SPDX-License-Identifier: MIT
 #
-# symbols.sh SOURCE LIBRARY: what the shared library exports, what src/hirelock.map names and
-# what the public headers declare are the same functions.
+# symbols.sh SOURCE LIBRARY: the shared library exports the functions that src/hirelock.map names
+# and that the public headers declare, and no others.
 
 . "$(dirname "$0")/tally.sh"
 set -f # a wildcard in the map is a symbol that nothing declares

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: hirelock contributors
 # SPDX-License-Identifier: MIT
 #
-# Sourced by the tests beside it: counts what they find and prints the closing line.
+# Sourced by the tests beside it: counts their findings and prints the closing line.
 
 passed=0
 failed=0

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The judge of a stress run: a program of its own, without the library. It reads what the
- * processes wrote and what the server logged, and prints its verdict.
+ * The judge of a stress run: a program of its own, without the library. It reads the ledger of the
+ * processes and the server's log, and prints its verdict.
  *
  *     stress_judge LEDGER SERVER_DIRECTORY
  *
@@ -16,29 +16,29 @@
 
 static void judge_print_tally(const struct ledger *ledger)
 {
-    uint64_t held = 0, passes = 0, grants = 0, lingers = 0, losses = 0, reconnects = 0, failed = 0;
+    uint64_t held = 0, passes = 0, grants = 0, retained = 0, losses = 0, reconnects = 0, failed = 0;
     for (uint32_t i = 0; i < ledger->books; i++) {
         const struct ledger_tally *tally = &ledger->book[i].tally;
         held += atomic_load(&ledger->book[i].held);
         passes += atomic_load(&tally->passes);
         grants += atomic_load(&tally->grants);
-        lingers += atomic_load(&tally->lingers);
+        retained += atomic_load(&tally->retained);
         losses += atomic_load(&tally->losses);
         reconnects += atomic_load(&tally->reconnects);
         failed += atomic_load(&tally->failed_releases);
     }
     printf("%" PRIu64 " acquires, %" PRIu64 " passes, %" PRIu64 " grants, %" PRIu64
-           " lingers, %" PRIu64 " losses, %" PRIu64 " reconnects, %" PRIu64
+           " retained, %" PRIu64 " losses, %" PRIu64 " reconnects, %" PRIu64
            " posted releases failed\n",
-           held, passes, grants, lingers, losses, reconnects, failed);
+           held, passes, grants, retained, losses, reconnects, failed);
 }
 
 static void judge_print(const struct verdict *verdict, const struct replay *replay)
 {
     printf("%" PRIu64 " calls, %" PRIu64 " holds, %zu tenures, %" PRIu64
-           " of them granted, %" PRIu64 " ghosts; renewals of %" PRIu64
+           " of them granted, %" PRIu64 " orphans; renewals of %" PRIu64
            " holds judged, longest gap %" PRId64 " ms; longest idle with a waiter %" PRId64 " ms\n",
-           verdict->calls, verdict->holds, replay->count, replay->grants, verdict->ghosts,
+           verdict->calls, verdict->holds, replay->count, replay->grants, verdict->orphans,
            verdict->judged, verdict->longest_gap_ms, verdict->longest_idle_ms);
     printf("in Redisson's manner %" PRIu64 " holds, longest wait %" PRId64
            " ms, longest beyond the longest hold meanwhile %" PRId64 " ms\n",

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The ledger: what every process of a stress run says it did, in a mapped file, so that a killed
+ * The ledger: the record of every process of a stress run, in a mapped file, so that a killed
  * process leaves its records behind, and another program can judge them. One book for each
  * incarnation of a process, one record for each acquire. Times are CLOCK_REALTIME in ns, for the
  * server's clock is that.
@@ -40,7 +40,7 @@ struct ledger_record {
 
 /* What the client says of itself; looked at every few milliseconds. */
 struct ledger_tally {
-    _Atomic uint64_t passes, grants, lingers, losses, reconnects, failed_releases;
+    _Atomic uint64_t passes, grants, retained, losses, reconnects, failed_releases;
 };
 
 struct ledger_book {

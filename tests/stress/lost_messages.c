@@ -12,7 +12,7 @@
 
 enum { LINES = 10, ROUNDS = 100, POLL_MS = 200 };
 
-/* One name, its holder and its waiter, who is deaf. */
+/* One name, its holder, and its waiter, which receives no message. */
 struct line {
     struct redis_server *server;
     hl_client *holder, *deaf;

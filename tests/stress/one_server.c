@@ -4,7 +4,7 @@
 /*
  * Processes full of threads on a few names of one server, one of them in Redisson's manner, while
  * processes are killed and stopped, connections cut, scripts flushed and messages lost; and then
- * the verdict of another program on what they wrote down. HL_STRESS_ACQUIRES says how many acquires
+ * the verdict of another program on their records. HL_STRESS_ACQUIRES says how many acquires
  * at least (300,000), HL_STRESS_SECONDS for how long at least (60).
  */
 
@@ -213,7 +213,7 @@ static int64_t stress_held(const struct ledger *ledger)
     return held;
 }
 
-/* What it says goes to the test's output. */
+/* The judge's output goes to the test's output. */
 static void stress_judge(const struct stress *stress)
 {
     char judge[] = HL_STRESS_JUDGE, ledger[256], dir[256], line[512];

@@ -164,7 +164,7 @@ PlantedTest(a_field_that_takes_the_lock_again_is_counted)
     planted_take(0, 1, 50);
     redis_do(server, "DEL s0");
     struct verdict verdict = planted_verdict(0);
-    check_int((int)verdict.ghosts, 1);
+    check_int((int)verdict.orphans, 1);
     check_int((int)verdict_violations(&verdict), 0);
 }
 
@@ -192,7 +192,7 @@ static void planted_free_for(int64_t idle_ms)
     waiter->return_ns = (start_ms + 12 + idle_ms) * 1000000;
 }
 
-PlantedTest(a_free_lock_that_nobody_gets_is_found)
+PlantedTest(a_free_lock_that_no_waiter_gets_is_found)
 {
     planted_free_for(1480);
     struct verdict verdict = planted_verdict(0);
@@ -232,7 +232,7 @@ PlantedTest(steps_that_no_lock_makes_are_found)
     redis_do(server, "HSET s0 %s:2 1", uuid);
     redis_do(server, "DEL s0"); /* 2: it had no expiry */
     planted_take(0, 3, 0);
-    redis_do(server, "HINCRBY s0 %s:3 1", other); /* 3: a count of somebody else */
+    redis_do(server, "HINCRBY s0 %s:3 1", other); /* 3: a count of another program */
     planted_expire(-200);                         /* 4: shorter */
     redis_do(server, "SET s0 x");                 /* 5: another type */
     planted_verdict(5);
@@ -250,7 +250,7 @@ PlantedTest(holds_of_one_tenure_may_follow_each_other)
     check_int((int)verdict.holds, 3);
 }
 
-/* A pass before the hold has ended, or what lingers taken twice. */
+/* A pass before the hold has ended, or a retained lock resumed twice. */
 PlantedTest(two_believers_in_one_tenure_are_found)
 {
     planted_take(0, 1, 0);
@@ -260,7 +260,7 @@ PlantedTest(two_believers_in_one_tenure_are_found)
     check_int((int)planted_verdict(0).overlaps, 1);
 }
 
-/* Let go of while it lingers, and taken up all the same; or a release that runs too early. */
+/* A retained lock is released, and resumed all the same; or a release runs too early. */
 PlantedTest(a_belief_in_what_was_released_is_found)
 {
     planted_take(0, 1, 0);
@@ -288,7 +288,19 @@ PlantedTest(beliefs_in_another_order_than_the_servers_are_found)
     check_int((int)verdict_violations(&verdict), 1);
 }
 
-PlantedTest(a_count_that_nobody_asked_for_is_found)
+/* The second of two holds of one tenure is killed before it could ask is_held. */
+PlantedTest(a_level_of_a_process_that_died_is_counted)
+{
+    planted_take(0, 1, 0);
+    planted_belief(0, 1, 1, 2);
+    struct ledger_record *died = planted_belief(0, 1, 0, 0);
+    atomic_store(&died->first_ns, 0);
+    atomic_store(&died->deepest, 2);
+    redis_do(server, "HINCRBY s0 %s:1 1", ledger->book[0].uuid);
+    check_int((int)planted_verdict(0).miscounted, 0);
+}
+
+PlantedTest(a_count_without_an_acquire_is_found)
 {
     planted_take(0, 1, 0);
     atomic_store(&planted_belief(0, 1, 1, 2)->deepest, 2);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The queue of a name, followed through the server's log: who stands in it, and who was taken from
- * its head. */
+/* The queue of a name, followed through the server's log: its waiters, and those that were taken
+ * from its head. */
 #ifndef HL_STRESS_QUEUE_H
 #define HL_STRESS_QUEUE_H
 
@@ -18,7 +18,7 @@ struct queue_member {
 struct queue {
     struct queue_member member[QUEUE_ROOM];
     unsigned count;
-    char popped[QUEUE_FIELD]; /* the last one that was; empty: nobody since queue_forget_popped */
+    char popped[QUEUE_FIELD]; /* the last one that was; empty: none since queue_forget_popped */
 };
 
 /* A command of the log that changes it: ZADD NX, ZPOPMIN, ZREM, DEL, and expiries. False: it is

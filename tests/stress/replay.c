@@ -30,7 +30,7 @@ static int64_t replay_integer(const struct resp_command *command, int index)
     return strtoll(text, NULL, 10);
 }
 
-/* "<uuid>:<number>" of one of the books; false for anybody else's. */
+/* "<uuid>:<number>" of one of the books; false for any other field. */
 static bool replay_field(const struct replay *replay, const struct resp_command *command, int index,
                          struct replay_tenure *ret_tenure)
 {
@@ -70,7 +70,7 @@ static void replay_begin(struct replay *replay, const struct replay_tenure *seen
     replay->grants += seen->is_granted;
 }
 
-/* Of whoever stood first in the queue, when one was taken from it. */
+/* Records a grant to the waiter that stood first in the queue, when one was taken from it. */
 static void replay_grant(struct replay *replay, const struct resp_command *command,
                          struct replay_tenure *seen)
 {
@@ -176,7 +176,7 @@ static void replay_delete(struct replay *replay, uint32_t name)
     replay->current[name] = NULL;
 }
 
-/* Who found the lock free has forgotten the queue, whose living members ask again. */
+/* An acquire of a free lock forgets the queue; its living waiters ask again. */
 static void replay_end_transaction(struct replay *replay)
 {
     for (int i = 0; i < STRESS_NAMES; i++) {

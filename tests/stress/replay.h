@@ -29,8 +29,9 @@ struct replay_tenure {
     struct replay_tenure *again; /* of the same field */
 
     int64_t first_ns, seen_ns; /* of all beliefs in it; 0: none; see verdict.c */
-    uint32_t deepest, beliefs;
-    bool is_plain; /* of all of them */
+    uint32_t beliefs;
+    uint32_t deepest;  /* levels that its calls asked for */
+    bool is_prolonged; /* a call asked for a longer lease */
 };
 
 struct replay {

@@ -85,7 +85,7 @@ static int64_t stranger_run_script(struct stranger *stranger, const char *script
     return answer;
 }
 
-/* What was asked for without an answer may stand: another field from now on. */
+/* A request without an answer may have run: the wait goes on under another field. */
 static void stranger_take_number(struct stranger *stranger)
 {
     stranger->number = ++stranger->numbers;

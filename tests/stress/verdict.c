@@ -5,7 +5,7 @@
  * A belief lasts from the first to the last time that is_held said yes. It has to lie within its
  * tenure on the server: from the instant the server took the lock (first expiry less the lease) to
  * its deletion or last expiry, and never into the next tenure of the name. Several beliefs may
- * share a tenure, one after the other: by passes, and by lingering.
+ * share a tenure, one after the other: by passes, and by retained locks.
  */
 #include "verdict.h"
 
@@ -27,7 +27,7 @@ void verdict_violation(struct verdict_case *the_case, uint64_t *count, const cha
     va_end(args);
 }
 
-/* What the server took back, it did before the next tenure, and before the lease was over. */
+/* The server ended this tenure before the next one, and before its lease was over. */
 static int64_t verdict_end_ms(const struct replay_tenure *tenure)
 {
     int64_t end_ms = tenure->last_expiry_ms;
@@ -54,12 +54,27 @@ static void verdict_match(struct verdict_case *the_case, struct verdict_belief *
     belief->tenure = tenure;
 }
 
+/* Of calls without a belief, too: a process may end, or lose the lock, after it asked for a level
+ * and before it asks is_held. */
+static void verdict_note_asked(struct verdict_case *the_case, uint32_t book,
+                               const struct ledger_record *record)
+{
+    struct replay_tenure *tenure = replay_find(the_case->replay, book, record->number);
+    uint32_t deepest = atomic_load(&record->deepest);
+    for (; tenure; tenure = tenure->again) {
+        tenure->is_prolonged |= !record->is_plain;
+        if (deepest > tenure->deepest)
+            tenure->deepest = deepest;
+    }
+}
+
 static void verdict_collect_book(struct verdict_case *the_case, uint32_t index)
 {
     const struct ledger_book *book = &the_case->ledger->book[index];
     for (uint32_t i = 0; i < ledger_used(book); i++) {
         const struct ledger_record *record = &book->record[i];
         the_case->verdict->calls++;
+        verdict_note_asked(the_case, index, record);
         if (atomic_load(&record->first_ns) == 0)
             continue;
         the_case->verdict->strangers += book->is_redisson;
@@ -127,15 +142,11 @@ static void verdict_outlived(struct verdict_case *the_case, const struct verdict
 static void verdict_note_in_tenure(const struct verdict_belief *belief)
 {
     struct replay_tenure *tenure = belief->tenure;
-    uint32_t deepest = atomic_load(&belief->record->deepest);
-    tenure->is_plain = belief->record->is_plain && (tenure->beliefs == 0 || tenure->is_plain);
     tenure->beliefs++;
     if (tenure->first_ns == 0 || belief->first_ns < tenure->first_ns)
         tenure->first_ns = belief->first_ns;
     if (belief->seen_ns > tenure->seen_ns)
         tenure->seen_ns = belief->seen_ns;
-    if (deepest > tenure->deepest)
-        tenure->deepest = deepest;
 }
 
 static void verdict_compare(struct verdict_case *the_case, const struct verdict_belief *belief)
@@ -184,7 +195,7 @@ void verdict_give(struct verdict *verdict, struct replay *replay)
     for (size_t i = 0; i < the_case.count; i++)
         verdict_compare(&the_case, &the_case.belief[i]);
     for (size_t i = 0; i < replay->count; i++)
-        verdict->ghosts += replay->tenure[i]->again && replay->tenure[i]->beliefs > 0;
+        verdict->orphans += replay->tenure[i]->again && replay->tenure[i]->beliefs > 0;
     for (int i = 0; i < STRESS_NAMES; i++)
         verdict_order_of_name(&the_case, replay->first[i]);
     verdict_pace(&the_case);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The verdict on a stress run: what the processes believed against what the server did. */
+/* The verdict on a stress run: compares the processes' beliefs with the server's log. */
 #ifndef HL_STRESS_VERDICT_H
 #define HL_STRESS_VERDICT_H
 
@@ -11,15 +11,15 @@ struct verdict {
     uint64_t calls, holds;
     uint64_t overlaps;   /* two believed at one time */
     uint64_t misordered; /* believed in another order than the server gave */
-    uint64_t unfounded;  /* believed what the server never gave */
+    uint64_t unfounded;  /* beliefs that the server never granted */
     uint64_t outlived;   /* believed before the server gave it, or after it took it back */
-    uint64_t miscounted; /* more levels on the server than anybody asked for */
-    uint64_t late;       /* the lock was free, somebody waited, and nobody got it in time */
+    uint64_t miscounted; /* more levels on the server than any owner asked for */
+    uint64_t late;       /* the lock was free, and no waiter got it in time */
     uint64_t unrenewed;  /* two renewals were too far apart, or one came after the end */
     uint64_t starved;    /* one of Redisson's waited longer than it has to */
     uint64_t judged;     /* holds whose renewals were looked at */
     uint64_t strangers;  /* holds of Redisson's */
-    uint64_t ghosts;     /* took the lock again for a field that was over; no violation by itself */
+    uint64_t orphans;    /* acquired for an ended field; no violation by itself */
     int64_t longest_idle_ms, longest_gap_ms, longest_stranger_ms, longest_excess_ms;
     char text[300]; /* the first violation */
 };

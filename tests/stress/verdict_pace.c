@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* Renewals in time and none too many; no lock free while somebody waits; and nobody who waits in
+/* Renewals in time and none too many; no lock free while a process waits; and no waiter in
  * Redisson's manner is forgotten. */
 #include "verdict.h"
 
 enum {
     PACE_GAP_MS = STRESS_LEASE_MS * 3 / 4, /* between renewals, which are due after a third */
-    PACE_COURTESY_MS = 20,                 /* how often Redisson's waiters get their turn */
+    PACE_YIELD_MS = 20,                    /* how often Redisson's waiters get their turn */
     PACE_LATENCY_MS = STRESS_LEASE_MS / 4, /* of a request that asks whether a leased hold stands */
 };
 
@@ -46,7 +46,7 @@ static void pace_cadence(struct verdict_case *the_case, const struct verdict_bel
     const struct replay_tenure *tenure = belief->tenure;
     int64_t leave_ns = atomic_load(&record->leave_ns);
     int64_t slack_ns = VERDICT_SLACK_MS * INT64_C(1000000);
-    if (!tenure || !tenure->is_plain || leave_ns == 0 ||
+    if (!tenure || tenure->is_prolonged || leave_ns == 0 ||
         the_case->ledger->book[belief->book].is_redisson ||
         pace_was_disturbed(the_case, belief->book, record->invoke_ns, leave_ns + slack_ns))
         return;
@@ -69,7 +69,7 @@ static void pace_cadence(struct verdict_case *the_case, const struct verdict_bel
                           (long long)gap_ms);
 }
 
-/* Somebody who waited for this name all the while, in a process that could run. */
+/* A waiter waited for this name all the while, in a process that could run. */
 static bool pace_had_waiter(const struct verdict_case *the_case, uint32_t name, int64_t from_ns,
                             int64_t to_ns)
 {
@@ -87,7 +87,7 @@ static bool pace_had_waiter(const struct verdict_case *the_case, uint32_t name, 
     return false;
 }
 
-/* After it was deleted, or its last lease had run out, somebody who waits gets it within a poll. */
+/* After it was deleted, or its last lease had run out, a waiter gets it within a poll. */
 static void pace_idle(struct verdict_case *the_case, const struct replay_tenure *tenure)
 {
     int64_t bound_ms = STRESS_POLL_MS * 13 / 10 + VERDICT_SLACK_MS;
@@ -134,7 +134,7 @@ static void pace_of_stranger(struct verdict_case *the_case, uint32_t index,
                              const struct ledger_record *record)
 {
     int64_t waited_ms = (record->return_ns - record->invoke_ns) / 1000000;
-    int64_t bound_ms = PACE_COURTESY_MS + STRESS_LEASE_MS + VERDICT_SLACK_MS;
+    int64_t bound_ms = PACE_YIELD_MS + STRESS_LEASE_MS + VERDICT_SLACK_MS;
     if (record->return_ns == 0 ||
         pace_was_disturbed(the_case, index, record->invoke_ns, record->return_ns))
         return;

@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 #include "support/fatal.h"
+#include "support/kinds.h"
 
-enum { WORKER_LINGER_MS = 10 };
+enum { WORKER_RETAIN_MS = 10 };
 
 uint64_t worker_roll(struct worker_thread *thread, uint64_t sides)
 {
@@ -27,11 +28,11 @@ static void worker_make_locks(struct worker_thread *thread)
         for (int manner = 0; manner < WORKER_MANNERS; manner++) {
             hl_lock_options options = HL_LOCK_OPTIONS_INIT;
             char name[8];
-            options.flags = manner & WORKER_POSTED ? HL_LOCK_POSTED_RELEASE : 0;
-            options.linger_ms = manner & WORKER_LINGER ? WORKER_LINGER_MS : 0;
+            options.flags = manner & WORKER_POSTED ? HL_LOCK_ASYNC_RELEASE : 0;
+            options.retain_ms = manner & WORKER_RETAIN ? WORKER_RETAIN_MS : 0;
             snprintf(name, sizeof name, "s%d", i);
-            must(hl_lock_new_with(thread->process->client, name, &options, &thread->lock[i][manner],
-                                  NULL) == 0);
+            must(lock_new_with(thread->process->client, name, &options, &thread->lock[i][manner],
+                               NULL) == 0);
         }
     must(hl_owner_new(thread->process->client, &thread->owner) == 0);
 }
@@ -44,7 +45,7 @@ static void worker_free_locks(struct worker_thread *thread)
     hl_owner_free(thread->owner);
 }
 
-/* Stays with a name and a manner for some rounds: passes and lingering need company. */
+/* Stays with a name and a manner for some rounds: passes and retained locks need other threads. */
 static void worker_turn_to(struct worker_thread *thread)
 {
     uint64_t kind = worker_roll(thread, 100);
@@ -116,7 +117,7 @@ static void worker_tell(const struct worker_process *process)
     must(hl_client_stats(process->client, &stats) == 0);
     atomic_store(&tally->passes, stats.passes);
     atomic_store(&tally->grants, stats.grants);
-    atomic_store(&tally->lingers, stats.lingers);
+    atomic_store(&tally->retained, stats.retained);
     atomic_store(&tally->losses, stats.losses);
     atomic_store(&tally->reconnects, stats.reconnects);
 }

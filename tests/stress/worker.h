@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* What one process of a stress run does until the ledger says stop: threads that acquire, nest,
- * wait, give up, are cancelled, hold and release at random, by handles that release in each manner,
- * and write down what they believe. */
+/* One process of a stress run, until the ledger says stop: its threads acquire, nest, wait, give
+ * up, are cancelled, hold and release at random, by handles that release in each manner, and record
+ * their beliefs. */
 #ifndef HL_STRESS_WORKER_H
 #define HL_STRESS_WORKER_H
 
@@ -37,7 +37,7 @@ struct worker_process {
 };
 
 /* Handles of each manner. */
-enum { WORKER_PLAIN, WORKER_POSTED, WORKER_LINGER, WORKER_BOTH, WORKER_MANNERS };
+enum { WORKER_PLAIN, WORKER_POSTED, WORKER_RETAIN, WORKER_BOTH, WORKER_MANNERS };
 
 struct worker_thread {
     struct worker_process *process;

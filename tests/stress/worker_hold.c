@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "lease/name.h"
-#include "sync/lock.h"
+#include "lease/state/name.h"
+#include "sync/lock/lock.h"
 #include "worker.h"
 
 struct worker_hold {
@@ -31,10 +31,10 @@ static void worker_strange(struct worker_thread *thread, const char *what, int c
 static uint64_t worker_number(hl_lock *lock, hl_owner *owner)
 {
     const struct hl_owner *holder = owner ? owner : hli_owner_of_thread();
-    pthread_mutex_lock(&lock->name->mutex);
-    const struct hli_tenure *tenure = hli_name_hold_of(lock->name, holder);
+    pthread_mutex_lock(&lock->handle.name->mutex);
+    const struct hli_tenure *tenure = hli_name_hold_of(lock->handle.name, holder);
     uint64_t number = tenure ? tenure->number : 0;
-    pthread_mutex_unlock(&lock->name->mutex);
+    pthread_mutex_unlock(&lock->handle.name->mutex);
     return number;
 }
 
@@ -129,6 +129,7 @@ static bool worker_code_is_expected(int code)
 static void worker_nest(struct worker_hold *hold)
 {
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    options.wait_ms = HL_NO_WAIT;
     hl_error err = HL_ERROR_INIT;
     options.owner = hold->owner;
     if (worker_roll(hold->thread, 16) == 0) {
@@ -142,7 +143,7 @@ static void worker_nest(struct worker_hold *hold)
     if (code == HL_OK) {
         hold->levels++;
         atomic_fetch_add(&hold->thread->process->job->book->held, 1);
-    } else if (code != HL_ELOST && code != HL_ECONN) {
+    } else if (code != HL_ELOST && code != HL_ECONN && code != HL_ETIMEDOUT) {
         worker_strange(hold->thread, "nested acquire", code, err.text);
     }
     worker_check_count(hold);
@@ -157,7 +158,7 @@ static void worker_leave(struct worker_hold *hold)
         if (hold->levels == 1)
             atomic_store(&hold->record->leave_ns, ledger_now_ns());
         int code = worker_release(hold, &err);
-        if (code != HL_OK && code != HL_ELOST && code != HL_EUNKNOWN)
+        if (code != HL_OK && code != HL_ELOST && code != HL_EINDOUBT)
             worker_strange(hold->thread, "release", code, err.text);
     }
     if (hl_lock_is_held(hold->lock, hold->owner))
@@ -203,6 +204,7 @@ static void worker_choose(struct worker_thread *thread, hl_acquire_options *opti
 void worker_round(struct worker_thread *thread, struct ledger_record *record)
 {
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
+    options.wait_ms = HL_NO_WAIT;
     hl_error err = HL_ERROR_INIT;
     record->name = thread->name;
     worker_choose(thread, &options);

@@ -21,11 +21,12 @@ struct actor {
 
     hl_lock *lock; /* of the call under way */
     hl_acquire_options options;
+    uint64_t token;
     hl_owner *owner;
     int code;
     bool holds;
     hl_error err;
-    int64_t took_ms;
+    int64_t began_ns, ended_ns;
 };
 
 static struct actor *actors[ACTORS];
@@ -127,19 +128,20 @@ void actor_do(struct actor *actor, void (*job)(void *arg), void *arg)
 static void job_acquire(void *arg)
 {
     struct actor *actor = arg;
-    int64_t before_ms = now_ms();
     actor->err = (hl_error)HL_ERROR_INIT;
+    actor->began_ns = now_ns();
     actor->code = hl_lock_acquire_with(actor->lock, &actor->options, &actor->err);
-    actor->took_ms = now_ms() - before_ms;
+    actor->ended_ns = now_ns();
+    actor->token = hl_lock_token(actor->lock, actor->options.owner);
 }
 
 static void job_release(void *arg)
 {
     struct actor *actor = arg;
-    int64_t before_ms = now_ms();
     actor->err = (hl_error)HL_ERROR_INIT;
+    actor->began_ns = now_ns();
     actor->code = hl_lock_release_as(actor->lock, actor->owner, &actor->err);
-    actor->took_ms = now_ms() - before_ms;
+    actor->ended_ns = now_ns();
 }
 
 static void job_look(void *arg)
@@ -155,6 +157,13 @@ void actor_begin_acquire(struct actor *actor, hl_lock *lock, const hl_acquire_op
     actor_begin(actor, job_acquire, actor);
 }
 
+struct actor *actor_start_acquire(hl_lock *lock, const hl_acquire_options *options)
+{
+    struct actor *actor = actor_start();
+    actor_begin_acquire(actor, lock, options);
+    return actor;
+}
+
 int actor_end(struct actor *actor)
 {
     actor_await(actor);
@@ -167,10 +176,28 @@ const char *actor_error(struct actor *actor)
     return actor->err.text;
 }
 
+int64_t actor_ended_ns(struct actor *actor)
+{
+    actor_await(actor);
+    return actor->ended_ns;
+}
+
 int64_t actor_took_ms(struct actor *actor)
 {
     actor_await(actor);
-    return actor->took_ms;
+    return (actor->ended_ns - actor->began_ns) / 1000000;
+}
+
+uint64_t actor_token(struct actor *actor)
+{
+    actor_await(actor);
+    return actor->token;
+}
+
+const hl_lock_info *actor_busy(struct actor *actor)
+{
+    actor_await(actor);
+    return &actor->err.busy;
 }
 
 int actor_acquire(struct actor *actor, hl_lock *lock, const hl_acquire_options *options)

@@ -14,14 +14,14 @@
 /* at_s: the server's clock when it was written, in seconds; 0 before Redis 7. */
 typedef void aof_visitor(const struct resp_command *command, int64_t at_s, void *arg);
 
-/* Reads it from its beginning; the server may be running, and may be dead. Returns the number of
- * commands. A command that is not complete ends the reading. */
+/* Reads the file from its beginning; the server may be running or dead. Returns the number of
+ * commands. An incomplete command ends the reading. */
 size_t aof_read(const struct redis_server *server, aof_visitor *visitor, void *arg);
 
-/* The same of the server whose directory this is. Needs nothing but this and resp.h. */
+/* The same, for the server that has this directory. Needs only this header and resp.h. */
 size_t aof_read_dir(const char *dir, aof_visitor *visitor, void *arg);
 
-/* How often a command with these first words (PEXPIREAT name) stands in it. */
+/* The number of commands in the file that begin with these words ("PEXPIREAT name"). */
 size_t aof_count(const struct redis_server *server, const char *words);
 
 #endif

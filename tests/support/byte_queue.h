@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Bytes on their way to a socket, each piece with the time from which it may be written. What the
- * socket does not take stays, so a thread that serves many sockets never blocks in one.
+ * A queue of bytes for a socket; each piece has a time before which it is not written. Bytes that
+ * the socket does not accept stay queued, so a thread that serves many sockets never blocks in one.
  */
 #ifndef HL_TEST_BYTE_QUEUE_H
 #define HL_TEST_BYTE_QUEUE_H
@@ -23,11 +23,11 @@ struct byte_queue {
 void byte_queue_push(struct byte_queue *queue, const void *bytes, size_t length, int64_t due_ns);
 void byte_queue_clear(struct byte_queue *queue);
 
-/* Writes what is due, at most `limit` bytes; returns how many were taken, -1 when the other end is
- * gone. */
+/* Writes the pieces that are due, at most `limit` bytes. Returns the number of bytes written, or -1
+ * when the peer has closed the connection. */
 ssize_t byte_queue_write(struct byte_queue *queue, int fd, size_t limit, int64_t now_ns);
 
-/* When its first byte may go; INT64_MAX when it is empty. */
+/* The time at which the first piece is due; INT64_MAX for an empty queue. */
 int64_t byte_queue_due_ns(const struct byte_queue *queue);
 
 #endif

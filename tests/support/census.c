@@ -4,6 +4,8 @@
 /* Counts entries of /proc/self; the descriptor that reads the folder is not counted. */
 #include "census.h"
 
+#include "test.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -86,4 +88,15 @@ int census_threads(void)
 int census_threads_named(const char *prefix)
 {
     return census_count("/proc/self/task", census_is_named, prefix);
+}
+
+static bool census_is_alone(void *arg)
+{
+    (void)arg;
+    return census_threads_named("hirelock") == 0;
+}
+
+bool census_waits_for_no_thread(void)
+{
+    return wait_until(census_is_alone, NULL, 2000);
 }

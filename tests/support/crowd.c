@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The crowd as its test sees it: processes, faults, and what is true in the end. */
+/* The crowd as its test sees it: processes, faults, and the checks at the end. */
 
 #include "crowd.h"
 
@@ -15,7 +15,7 @@
 #include "redis_probe.h"
 #include "test.h"
 
-/* A place in the queue is forgotten when nobody asks for ten polls. */
+/* A place in the queue is forgotten when no waiter asks for ten polls. */
 enum { START_MS = 30000, END_MS = 30000, LEFT_MS = 10 * CROWD_POLL_MS + 1000 };
 
 struct crowd {
@@ -68,7 +68,7 @@ static bool crowd_is_busy(void *arg)
 {
     struct crowd *crowd = arg;
     return CROWD_SUM(crowd, passes) > 0 && CROWD_SUM(crowd, grants) > 0 &&
-           CROWD_SUM(crowd, lingers) > 0;
+           CROWD_SUM(crowd, retained) > 0;
 }
 
 void crowd_begin(struct crowd *crowd, struct redis_server *server)
@@ -84,15 +84,15 @@ void crowd_begin(struct crowd *crowd, struct redis_server *server)
     for (int i = 0; i < CROWD_PROCESSES; i++)
         check(process_await(crowd->process[i], CROWD_READY, 1, START_MS));
     crowd_expect_served(crowd, START_MS);
-    check_msg(wait_until(crowd_is_busy, crowd, START_MS), "%d passes, %d grants, %d lingered",
+    check_msg(wait_until(crowd_is_busy, crowd, START_MS), "%d passes, %d grants, %d retained",
               (int)CROWD_SUM(crowd, passes), (int)CROWD_SUM(crowd, grants),
-              (int)CROWD_SUM(crowd, lingers));
+              (int)CROWD_SUM(crowd, retained));
 }
 
 struct crowd_wish {
     struct crowd *crowd;
     uint64_t served[CROWD_PROCESSES][CROWD_THREADS]; /* wanted; 0: it does not matter */
-    int process, thread;                             /* who is waited for */
+    int process, thread;                             /* the thread that is awaited */
 };
 
 static bool crowd_is_served(void *arg)
@@ -108,7 +108,7 @@ static bool crowd_is_served(void *arg)
     return true;
 }
 
-/* What a test that waited in vain would want to see. */
+/* Shows the state of the crowd after a wait in vain. */
 static const char *crowd_describe(struct crowd *crowd)
 {
     static char text[1024];

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "census.h"
+#include "kinds.h"
 #include "test.h"
 
 enum { KINDS = 4, BURST_MS = 25, LONG_MS = 30000, SHORT_MS = 2 };
@@ -54,16 +55,16 @@ static bool member_is_over(const struct member *member)
     return atomic_load(&member->desk->page->is_over) || atomic_load(&member->is_closing);
 }
 
-/* Through whichever handle: what lingers and what is posted is the releasing handle's business. */
+/* A release may go by another handle than its acquire: the releasing handle decides whether the
+ * release is posted and the lock retained. */
 static void member_make_locks(struct member_thread *thread)
 {
     for (unsigned i = 0; i < KINDS; i++) {
         hl_lock_options options = HL_LOCK_OPTIONS_INIT;
-        options.flags = i & 1 ? HL_LOCK_POSTED_RELEASE : 0;
-        options.linger_ms = i & 2 ? 10 : 0;
-        check_int(
-            hl_lock_new_with(thread->member->client, "crowd", &options, &thread->lock[i], NULL),
-            HL_OK);
+        options.flags = i & 1 ? HL_LOCK_ASYNC_RELEASE : 0;
+        options.retain_ms = i & 2 ? 10 : 0;
+        check_int(lock_new_with(thread->member->client, "crowd", &options, &thread->lock[i], NULL),
+                  HL_OK);
     }
 }
 
@@ -83,7 +84,7 @@ static void member_release(struct member_thread *thread)
     do {
         code = hl_lock_release(thread->lock[member_roll(thread, KINDS)], &err);
     } while (code == HL_ENOMEM);
-    check_msg(code == HL_OK || code == HL_EUNKNOWN || member_may_end(member, code), "release: %s",
+    check_msg(code == HL_OK || code == HL_EINDOUBT || member_may_end(member, code), "release: %s",
               err.text);
     if (code == HL_ELOST)
         atomic_fetch_add(&member->desk->losses, 1);
@@ -169,7 +170,7 @@ static void member_publish(struct member *member)
     check_int(hl_client_stats(member->client, &stats), HL_OK);
     atomic_store(&member->desk->passes, stats.passes);
     atomic_store(&member->desk->grants, stats.grants);
-    atomic_store(&member->desk->lingers, stats.lingers);
+    atomic_store(&member->desk->retained, stats.retained);
 }
 
 /* Lives until the end, with whatever it inherited. */
@@ -249,7 +250,7 @@ static void member_start_threads(struct member *member)
             0);
 }
 
-/* One who closes does it while its threads are inside of calls. */
+/* A process closes its client while its threads are inside of calls. */
 static void member_close(struct member *member)
 {
     if (atomic_load(&member->is_closing))
@@ -262,13 +263,6 @@ static void member_close(struct member *member)
     if (!atomic_load(&member->is_closing))
         check_int(hl_client_close(member->client), HL_OK);
     history_close(member->history);
-}
-
-/* A thread that was joined may be seen in /proc for a moment longer. */
-static bool member_is_alone(void *arg)
-{
-    (void)arg;
-    return census_threads_named("hirelock") == 0;
 }
 
 void crowd_member_run(struct process *self, void *arg)
@@ -286,6 +280,6 @@ void crowd_member_run(struct process *self, void *arg)
         deadline_nap();
     }
     member_close(&member);
-    check(wait_until(member_is_alone, NULL, 2000));
+    check(census_waits_for_no_thread());
     check_int(census_files(), files);
 }

@@ -23,17 +23,17 @@ struct crowd_desk { /* one process's */
     char url[128], book[256];
     char id[40]; /* the client's, from CROWD_READY on */
     atomic_int order;
-    _Atomic uint64_t passes, grants, lingers, updates, losses;
+    _Atomic uint64_t passes, grants, retained, updates, losses;
     struct crowd_seat seat[CROWD_THREADS];
 };
 
 struct crowd_page {
     int threads, also_code;
     atomic_bool is_over;
-    /* Beliefs of different ages are not compared, and those of an odd age, which an excuse began,
-     * are not recorded. */
+    /* Beliefs of different ages are not compared. An excuse makes the age odd, and beliefs of an
+     * odd age are not recorded. */
     _Atomic uint32_t age;
-    _Atomic uint64_t counter; /* read, and written, by who holds the lock */
+    _Atomic uint64_t counter; /* read and written by the holder of the lock */
     struct crowd_desk desk[CROWD_PROCESSES];
 };
 

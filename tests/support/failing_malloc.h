@@ -2,9 +2,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * An allocator that fails when told to. Add failing_malloc.c to the test that wants it: it defines
- * malloc and its family for the whole program. Under sanitizers, which bring allocators of their
- * own, it is not available, and such tests skip.
+ * An allocator that fails on demand. Add failing_malloc.c to the test that uses it: it defines
+ * malloc and its family for the whole program. Sanitizers bring their own allocators, so it is not
+ * available under them, and such tests skip.
  */
 #ifndef HL_TEST_FAILING_MALLOC_H
 #define HL_TEST_FAILING_MALLOC_H
@@ -21,11 +21,11 @@ bool failing_malloc_available(void);
 /* From now on the n-th allocation (from 0), and only that, returns NULL. */
 void failing_malloc_arm(enum failing_scope scope, long n);
 
-/* True when it was reached. */
+/* True when the n-th allocation was reached. */
 bool failing_malloc_disarm(void);
 long failing_malloc_calls(void); /* counted between the last arm and disarm */
 
-/* Runs it with n = 0, 1, 2 ... until it ends without having met a failure. */
+/* A scenario, run with n = 0, 1, 2 ... until a run ends without an injected failure. */
 struct failing_scenario {
     enum failing_scope scope;
     void (*prepare)(void *arg);             /* not armed; may be NULL */
@@ -34,7 +34,7 @@ struct failing_scenario {
     void *arg;
 };
 
-/* The number of failures injected: each allocation of a whole run has failed once. */
+/* Returns the number of failures injected: each allocation of a whole run has failed once. */
 long failing_malloc_sweep(const struct failing_scenario *scenario);
 
 #endif

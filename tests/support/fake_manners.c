@@ -25,7 +25,8 @@ static const struct {
     {"QUIT", "+OK\r\n"},
 };
 
-/* Free until now and held from now on; gone from now on, and nobody waits for it; nobody's. */
+/* Free until now and held from now on; gone from now on, and no client waits for it; without a
+ * holder. */
 static const char *const fake_scripts[HLI_SCRIPT_COUNT] = {
     [HLI_SCRIPT_LOCK_ACQUIRE] = "*2\r\n:1\r\n:1\r\n",
     [HLI_SCRIPT_LOCK_RELEASE] = "*3\r\n:1\r\n$0\r\n\r\n:0\r\n",

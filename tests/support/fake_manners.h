@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* How a healthy, empty Redis answers: what a fake server falls back on. */
+/* A fake server's default answers: those of a healthy, empty Redis. */
 #ifndef HL_TEST_FAKE_MANNERS_H
 #define HL_TEST_FAKE_MANNERS_H
 

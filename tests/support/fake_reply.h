@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The bytes with which a fake server answers one command, and what it does after them. */
+/* A fake server's answer to one command, and what the server does after it. */
 #ifndef HL_TEST_FAKE_REPLY_H
 #define HL_TEST_FAKE_REPLY_H
 

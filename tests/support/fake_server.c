@@ -328,7 +328,7 @@ static size_t fake_server_steps_left(struct fake_server *server)
 
 bool fake_server_wait_play(struct fake_server *server, int64_t ms)
 {
-    struct deadline deadline = deadline_in(ms);
+    struct deadline deadline = deadline_of_wait(ms);
     while (fake_server_steps_left(server) > 0) {
         if (deadline_is_over(deadline))
             return false;
@@ -380,7 +380,7 @@ int fake_server_count(struct fake_server *server, const char *words)
 
 bool fake_server_wait_count(struct fake_server *server, const char *words, int n, int64_t ms)
 {
-    struct deadline deadline = deadline_in(ms);
+    struct deadline deadline = deadline_of_wait(ms);
     while (fake_server_count(server, words) < n) {
         if (deadline_is_over(deadline))
             return false;

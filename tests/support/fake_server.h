@@ -2,10 +2,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A server that answers what the test says, on a thread of its own. What the test says nothing
- * about is answered as a healthy, empty Redis would: AUTH, SELECT, CLIENT, ROLE, PING, INFO,
- * SCRIPT LOAD, SUBSCRIBE and UNSUBSCRIBE. EVALSHA is answered in the manner of the script: every
- * one succeeds, and nobody else is there; one of no digest of ours is answered {1}.
+ * A fake Redis on a thread of its own; the test writes its answers. For other commands (AUTH,
+ * SELECT, CLIENT, ROLE, PING, INFO, SCRIPT LOAD, SUBSCRIBE and UNSUBSCRIBE) it answers as a
+ * healthy, empty Redis does. To EVALSHA it answers as that script does when it succeeds and no
+ * other client is there; to an unknown digest it answers {1}.
  */
 #ifndef HL_TEST_FAKE_SERVER_H
 #define HL_TEST_FAKE_SERVER_H
@@ -41,12 +41,12 @@ int fake_server_port(const struct fake_server *server);
 void fake_server_play(struct fake_server *server, const struct fake_step *steps, size_t count);
 bool fake_server_wait_play(struct fake_server *server, int64_t ms); /* all steps were taken */
 
-/* Surplus bytes and messages, to every connection or to the subscribed ones. */
+/* Unasked bytes to every connection; a message to the subscribed connections. */
 void fake_server_send(struct fake_server *server, const void *bytes, size_t length);
 void fake_server_publish(struct fake_server *server, const char *channel, const char *text);
 void fake_server_close_all(struct fake_server *server, enum fake_then how);
 
-/* Commands received that begin with these words. */
+/* The number of commands received that begin with these words. */
 int fake_server_count(struct fake_server *server, const char *words);
 bool fake_server_wait_count(struct fake_server *server, const char *words, int n, int64_t ms);
 int fake_server_accepted(struct fake_server *server);

@@ -5,6 +5,7 @@
 
 #include "handle.h"
 
+#include "kinds.h"
 #include "redis_probe.h"
 
 static bool handle_wants(const char *word)
@@ -18,9 +19,9 @@ bool handle_is_posted(void)
     return handle_wants("posted");
 }
 
-bool handle_lingers(void)
+bool handle_retains(void)
 {
-    return handle_wants("linger");
+    return handle_wants("retained");
 }
 
 bool handle_is_fair(void)
@@ -30,28 +31,28 @@ bool handle_is_fair(void)
 
 bool handle_is_plain(void)
 {
-    return !handle_is_posted() && !handle_lingers();
+    return !handle_is_posted() && !handle_retains();
 }
 
 static hl_lock_options handle_options(void)
 {
     hl_lock_options options = HL_LOCK_OPTIONS_INIT;
-    options.flags = handle_is_posted() ? HL_LOCK_POSTED_RELEASE : 0;
-    options.linger_ms = handle_lingers() ? HANDLE_LINGER_MS : 0;
+    options.flags = handle_is_posted() ? HL_LOCK_ASYNC_RELEASE : 0;
+    options.retain_ms = handle_retains() ? HANDLE_RETAIN_MS : 0;
     return options;
 }
 
 int handle_new(hl_client *client, const char *name, hl_lock **ret_lock, hl_error *err)
 {
     const hl_lock_options options = handle_options();
-    return handle_is_fair() ? hl_fair_lock_new(client, name, &options, ret_lock, err)
-                            : hl_lock_new_with(client, name, &options, ret_lock, err);
+    return handle_is_fair() ? fair_lock_new(client, name, &options, ret_lock, err)
+                            : lock_new_with(client, name, &options, ret_lock, err);
 }
 
 int handle_new_fenced(hl_client *client, const char *name, hl_lock **ret_lock, hl_error *err)
 {
     const hl_lock_options options = handle_options();
-    return hl_fenced_lock_new(client, name, &options, ret_lock, err);
+    return fenced_lock_new(client, name, &options, ret_lock, err);
 }
 
 void handle_expect_released(const struct hl_test_place *place, int actual, int expected)

@@ -2,10 +2,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Handles as this run wants them. HL_TEST_HANDLE in the environment, "posted", "linger",
- * "posted+linger" or "fair", gives the handles that tests make by their helpers these options, so
- * that what is true of any handle is tested again with each kind. Where a kind differs, a test says
- * so by the expectations below.
+ * Handles with this run's options. The environment variable HL_TEST_HANDLE ("posted", "retained",
+ * "posted+retained" or "fair") sets the options of the handles that the tests' helpers make. So the
+ * laws of every handle are tested again with each kind. A test states a kind's difference by the
+ * expectations below.
  */
 #ifndef HL_TEST_HANDLE_H
 #define HL_TEST_HANDLE_H
@@ -15,10 +15,10 @@
 #include "redis_server.h"
 #include "test.h"
 
-enum { HANDLE_LINGER_MS = 15 };
+enum { HANDLE_RETAIN_MS = 15 };
 
 bool handle_is_posted(void);
-bool handle_lingers(void);
+bool handle_retains(void);
 bool handle_is_fair(void);
 bool handle_is_plain(void);
 
@@ -26,13 +26,14 @@ bool handle_is_plain(void);
 int handle_new(hl_client *client, const char *name, hl_lock **ret_lock, hl_error *err);
 int handle_new_fenced(hl_client *client, const char *name, hl_lock **ret_lock, hl_error *err);
 
-/* A release that the server would answer so: a posted one has returned 0 before, and
- * HL_EVENT_RELEASE_FAILED tells it; one that lingers may have sent nothing yet. */
+/* A release that the server answers with this code. A posted release has returned 0 already, and
+ * HL_EVENT_RELEASE_FAILED reports the code; a retained lock may not have sent its release yet. */
 #define expect_released(call, code)                                                                \
     handle_expect_released(&(struct hl_test_place){__FILE__, __LINE__, #call}, (call), (code))
 void handle_expect_released(const struct hl_test_place *place, int actual, int expected);
 
-/* After a release the lock has gone from Redis: at once, or soon when it was posted or lingers. */
+/* After a release the lock's key is gone from Redis: at once, or soon if the release was posted or
+ * the lock is retained. */
 #define expect_gone(server, name)                                                                  \
     check_msg(handle_is_gone((server), (name)), "%s is still there", (name))
 bool handle_is_gone(struct redis_server *server, const char *name);

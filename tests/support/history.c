@@ -63,7 +63,8 @@ struct history_record *history_enter(struct history *history, uint32_t lock, uin
     struct history_record *record = &history->file->records[index];
     record->lock = lock;
     record->owner = owner;
-    atomic_store(&record->enter_ns, now_ns()); /* last: who is killed before this never entered */
+    /* Last: a process that was killed before this never entered. */
+    atomic_store(&record->enter_ns, now_ns());
     return record;
 }
 

@@ -2,10 +2,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What processes believed: "owner o held lock l from enter to leave". Each process writes a mapped
+ * The beliefs of processes: "owner o held lock l from enter to leave". Each process writes a mapped
  * file of its own, which survives its SIGKILL; a check over all files finds two owners of one lock
- * at the same time. Stamp enter after acquire has returned and leave before release is called:
- * then a belief that is too short by a little never raises a false alarm. Clock: CLOCK_BOOTTIME.
+ * at the same time. Stamp enter after acquire has returned and leave before release is called: a
+ * belief is then a little too short, and never raises a false alarm. Clock: CLOCK_BOOTTIME.
  */
 #ifndef HL_TEST_HISTORY_H
 #define HL_TEST_HISTORY_H
@@ -33,7 +33,7 @@ struct history_record *history_enter(struct history *history, uint32_t lock, uin
 void history_leave(struct history_record *record);
 void history_until(struct history_record *record, int64_t until_ns); /* set anew when renewed */
 
-/* The writer was killed or stopped believing at end_ns: ends what it had not left. */
+/* The writer was killed or stopped believing at end_ns: ends its open beliefs. */
 void history_end(struct history *history, int64_t end_ns);
 uint64_t history_count(const struct history *history);
 
@@ -43,8 +43,8 @@ struct history_overlap {
     int64_t second_enter_ns, first_end_ns;
 };
 
-/* The number of beliefs that begin inside another owner's; the first goes to *ret_first, which may
- * be NULL. Beliefs without any end last for ever. */
+/* The number of beliefs that begin inside another owner's; *ret_first, which may be NULL, receives
+ * the first. Beliefs without any end last for ever. */
 uint64_t history_check(struct history *const *histories, size_t count,
                        struct history_overlap *ret_first);
 

@@ -48,7 +48,7 @@ static int listener_random_port(void)
     return 12000 + random % 20000;
 }
 
-/* Bound to the port but not listening yet; -1 when somebody has it. */
+/* Bound to the port but not listening yet; -1 when another socket has it. */
 static int listener_bind(int port)
 {
     int on = 1;

@@ -5,16 +5,16 @@
 #ifndef HL_TEST_LISTENER_H
 #define HL_TEST_LISTENER_H
 
-/* A port on which 127.0.0.1 could be bound a moment ago, outside the range that the kernel hands
- * out to clients. Another process may still be faster: retry with a new one when binding fails. */
+/* A port of 127.0.0.1 that was free a moment ago, outside the range that the kernel hands out to
+ * clients. Another process may bind it first: retry with a new port when binding fails. */
 int listener_free_port(void);
 
 /* Non-blocking, close-on-exec listening sockets. */
 int listener_open_tcp(int *ret_port);
-int listener_open_tcp_at(int port); /* -1 when somebody has the port */
+int listener_open_tcp_at(int port); /* -1 when the port is in use */
 int listener_open_unix(const char *path);
 
-/* Non-blocking connected sockets; -1 with errno when nobody listens. */
+/* Non-blocking connected sockets; -1 with errno when no program listens. */
 int listener_connect_tcp(int port);
 int listener_connect_unix(const char *path);
 

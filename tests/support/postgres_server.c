@@ -90,7 +90,7 @@ static void postgres_await(struct postgres_server *server)
     }
 }
 
-/* The log lies beside the directory, which becomes somebody else's. */
+/* The log lies beside the directory, which becomes another user's. */
 struct postgres_server *postgres_server_start(void)
 {
     struct postgres_server *server = calloc(1, sizeof *server);

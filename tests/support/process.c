@@ -93,7 +93,7 @@ static bool process_other_side_died(struct process *process)
 
 bool process_await(struct process *process, int event, uint32_t count, int64_t ms)
 {
-    struct deadline deadline = deadline_in(ms);
+    struct deadline deadline = deadline_of_wait(ms);
     for (;;) {
         bool died =
             process_other_side_died(process); /* before the look: it may have told, then died */

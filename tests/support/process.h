@@ -24,15 +24,16 @@ typedef void process_body(struct process *self, void *arg);
 
 struct process *process_start(process_body *body, void *arg);
 
-/* Waits for its end and frees it; a child that is still there after slow_ms(ms) is killed. Returns
- * the exit code, or minus the signal that ended it. */
+/* Waits for the child's end and frees it; kills a child that still runs after slow_ms(ms). Returns
+ * the exit code, or minus the signal that ended the child. */
 int process_finish(struct process *process, int64_t ms);
 
 /* PROCESS_SHARED zeroed bytes, seen by both sides; they survive the child. */
 void *process_shared(struct process *process);
 
-/* Events are counted: tell adds one to an event; await waits until it was told `count` times, and
- * is false when slow_ms(ms) passed or the other side died first. */
+/* Events are counted: process_tell() adds one to an event; process_await() waits until the event
+ * was told `count` times, and returns false when slow_ms(ms) passed or the other side died first.
+ */
 void process_tell(struct process *process, int event);
 bool process_await(struct process *process, int event, uint32_t count, int64_t ms);
 

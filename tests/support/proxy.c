@@ -297,10 +297,11 @@ void proxy_cut_after(struct proxy *proxy, int which, enum proxy_direction direct
     proxy_end(proxy);
 }
 
-void proxy_cut_once(struct proxy *proxy, enum proxy_direction direction, uint64_t bytes,
+void proxy_cut_once(struct proxy *proxy, int which, enum proxy_direction direction, uint64_t bytes,
                     enum proxy_cut how)
 {
     proxy_begin(proxy);
+    proxy->faults.cut_which = which;
     proxy->faults.cut_armed = true;
     proxy->faults.cut_direction = direction;
     proxy->faults.cut_left = bytes;

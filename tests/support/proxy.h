@@ -2,11 +2,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A proxy in front of a server, on a thread of its own, that does to the traffic what networks do.
+ * A proxy in front of a server, on a thread of its own. It delays, cuts and loses traffic, as
+ * networks do.
  * Connections are numbered from 0 in the order in which they came; every control takes such a
  * number, also of a connection still to come, or PROXY_EVERY. A control is in force when its call
- * returns. A direction that is held or delayed still delivers what it took when the client is gone:
- * that is how a late command of a dropped connection is made.
+ * returns. A held or delayed direction still delivers the bytes that it took, also after the client
+ * is gone: so a test makes a late command of a dropped connection.
  */
 #ifndef HL_TEST_PROXY_H
 #define HL_TEST_PROXY_H
@@ -36,34 +37,34 @@ int proxy_port(const struct proxy *proxy);
 /* Takes back every hold, delay, cut, drop and refusal. */
 void proxy_pass(struct proxy *proxy);
 
-/* Forwards nothing in that direction, and keeps it for later: half of a black hole. */
+/* Forwards nothing in that direction, and keeps the bytes for proxy_release(). */
 void proxy_hold(struct proxy *proxy, int which, enum proxy_direction direction);
 void proxy_release(struct proxy *proxy, int which, enum proxy_direction direction);
 
 /* Bytes that arrive from now on are forwarded ms later. */
 void proxy_delay(struct proxy *proxy, int which, enum proxy_direction direction, int64_t ms);
 
-/* Cuts a connection when it has forwarded `bytes` in that direction since it was opened; with 0,
- * when the first byte wants to pass. Stands until proxy_pass(). */
+/* Cuts a connection when it has forwarded `bytes` in that direction since it was opened; with 0, at
+ * the first byte. In force until proxy_pass(). */
 void proxy_cut_after(struct proxy *proxy, int which, enum proxy_direction direction, uint64_t bytes,
                      enum proxy_cut how);
 
-/* Once: cuts the connection that forwards the last of `bytes` more, counted over all connections
- * from now on. */
-void proxy_cut_once(struct proxy *proxy, enum proxy_direction direction, uint64_t bytes,
+/* Once: cuts the connection that forwards the last of `bytes` more, counted from now on; over all
+ * connections, for PROXY_EVERY. */
+void proxy_cut_once(struct proxy *proxy, int which, enum proxy_direction direction, uint64_t bytes,
                     enum proxy_cut how);
-int proxy_cuts(struct proxy *proxy); /* made so far, by either */
+int proxy_cuts(struct proxy *proxy); /* the number of cuts so far, of both kinds */
 
 /* Loses the next `count` pub/sub messages whose channel contains `part`. */
 void proxy_drop_messages(struct proxy *proxy, const char *part, int count);
 int proxy_dropped(struct proxy *proxy);
 
-void proxy_refuse(struct proxy *proxy, bool refuse); /* connects are refused, as by a dead server */
-void proxy_kill(struct proxy *proxy, int which);     /* RST, and what was kept is forgotten */
+void proxy_refuse(struct proxy *proxy, bool refuse); /* refuses connects, like a dead server */
+void proxy_kill(struct proxy *proxy, int which);     /* sends RST, and forgets the kept bytes */
 void proxy_kill_all(struct proxy *proxy);
 
 int proxy_accepted(struct proxy *proxy); /* connections so far: the next one's number */
-int proxy_open(struct proxy *proxy);     /* of them, those that the client has not closed */
+int proxy_open(struct proxy *proxy);     /* connections that the client has not closed */
 uint64_t proxy_bytes(struct proxy *proxy, int which, enum proxy_direction direction);
 uint64_t proxy_kept(struct proxy *proxy, int which, enum proxy_direction direction);
 

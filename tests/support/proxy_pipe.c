@@ -133,13 +133,20 @@ static bool proxy_pipe_read(struct proxy_pipe *pipe, enum proxy_direction direct
     return true;
 }
 
+static bool proxy_pipe_may_be_cut(const struct proxy_pipe *pipe, enum proxy_direction direction,
+                                  const struct proxy_faults *faults)
+{
+    return faults->cut_armed && faults->cut_direction == direction &&
+           (faults->cut_which == PROXY_EVERY || faults->cut_which == pipe->number);
+}
+
 static uint64_t proxy_pipe_left(const struct proxy_pipe *pipe, enum proxy_direction direction,
                                 const struct proxy_plan *plan, const struct proxy_faults *faults)
 {
     uint64_t left = UINT64_MAX, forwarded = pipe->way[direction].forwarded;
     if (plan->cuts[direction])
         left = plan->cut_at[direction] > forwarded ? plan->cut_at[direction] - forwarded : 0;
-    if (faults->cut_armed && faults->cut_direction == direction && faults->cut_left < left)
+    if (proxy_pipe_may_be_cut(pipe, direction, faults) && faults->cut_left < left)
         left = faults->cut_left;
     return left;
 }
@@ -148,7 +155,7 @@ static void proxy_pipe_cut(struct proxy_pipe *pipe, enum proxy_direction directi
                            const struct proxy_plan *plan, struct proxy_faults *faults)
 {
     enum proxy_cut how = plan->cut_how[direction];
-    if (faults->cut_armed && faults->cut_direction == direction && faults->cut_left == 0) {
+    if (proxy_pipe_may_be_cut(pipe, direction, faults) && faults->cut_left == 0) {
         faults->cut_armed = false;
         how = faults->cut_how;
     }
@@ -172,7 +179,7 @@ static void proxy_pipe_write(struct proxy_pipe *pipe, enum proxy_direction direc
         return;
     }
     way->forwarded += (uint64_t)written;
-    if (faults->cut_armed && faults->cut_direction == direction)
+    if (proxy_pipe_may_be_cut(pipe, direction, faults))
         faults->cut_left -= (uint64_t)written;
     if ((uint64_t)written == left)
         proxy_pipe_cut(pipe, direction, plan, faults);

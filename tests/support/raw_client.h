@@ -10,18 +10,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* To 127.0.0.1; replies are waited for slow_ms(5000). Freed by redisFree. */
+/* Connects to 127.0.0.1; a reply may take slow_ms(5000). Free it by redisFree(). */
 redisContext *raw_connect(int port);
 
-/* The reply as text: an error is its message, an array or nil "(array)", no reply "(none)".
- * Overwritten by this thread's next call. */
+/* The reply as text: of an error its message, "(array)" for an array or nil, "(none)" without a
+ * reply. This thread's next call overwrites it. */
 const char *raw_ask(redisContext *link, const char *command);
 void raw_send(redisContext *link, const char *command); /* without waiting for the reply */
 
-/* True when something (a byte, an end) can be read within ms. */
+/* True when a byte or the connection's end can be read within ms. */
 bool raw_is_readable(redisContext *link, int64_t ms);
 
-/* Reads until the end: how many bytes came; *ret_errno is 0 for a FIN, ECONNRESET for a RST. */
+/* Reads until the end and returns the number of bytes; *ret_errno: 0 for a FIN, ECONNRESET for a
+ * RST. */
 int raw_read_to_end(redisContext *link, int *ret_errno);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* Callbacks that write down what they are told. */
+/* Callbacks that record their arguments. */
 
 #include "recorder.h"
 
@@ -63,6 +63,17 @@ void record_count(int code, int64_t count, const hl_error *err, void *arg)
         recorder_add(arg, &record, "count %s", hl_err_name(code));
     else
         recorder_add(arg, &record, "count %lld", (long long)count);
+}
+
+/* "codes HL_OK HL_ELOST" */
+void record_codes(int code, const int *codes, size_t count, const hl_error *err, void *arg)
+{
+    struct record record = {.thread = pthread_self(), .code = code};
+    char text[256] = "";
+    check((err != NULL) == (code < 0));
+    for (size_t i = 0, used = 0; i < count; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, " %s", hl_err_name(codes[i]));
+    recorder_add(arg, &record, "codes%s", text);
 }
 
 void record_info(int code, const hl_lock_info *info, const hl_error *err, void *arg)

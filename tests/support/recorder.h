@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A recorder: what callbacks were told, in order, as a line of text that a test compares:
+ * A recorder: the arguments of callbacks, in order, as a line of text that a test compares:
  * "JEOPARDY, SAFE, LOST gone, done HL_OK, info mine 1, log ...".
  */
 #ifndef HL_TEST_RECORDER_H
@@ -38,13 +38,14 @@ void record_event(const hl_event *event, void *arg);
 void record_log(hl_log_level level, const char *text, void *arg);
 void record_done(int code, const hl_error *err, void *arg);
 void record_count(int code, int64_t count, const hl_error *err, void *arg);
+void record_codes(int code, const int *codes, size_t count, const hl_error *err, void *arg);
 void record_info(int code, const hl_lock_info *info, const hl_error *err, void *arg);
 
 int recorder_count(struct recorder *recorder);
-bool recorder_wait(struct recorder *recorder, int count); /* soon there are so many entries */
+bool recorder_wait(struct recorder *recorder, int count); /* until there are `count` entries */
 struct record recorder_entry(struct recorder *recorder, int index);
 
-/* The story is, at once or soon, this one. */
+/* Checks that the recorded line is, at once or soon, this one. */
 void expect_story(struct recorder *recorder, const char *story);
 bool recorder_says(struct recorder *recorder, const char *part);
 bool recorder_wait_says(struct recorder *recorder, const char *part);

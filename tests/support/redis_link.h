@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A blocking connection by which a test looks into its server. It connects when first used and
- * anew when the server has closed it; a mutex makes it usable from any thread.
+ * A test's blocking connection to its server. It connects at the first command, and again after
+ * the server has closed it; a mutex makes it usable from any thread.
  */
 #ifndef HL_TEST_REDIS_LINK_H
 #define HL_TEST_REDIS_LINK_H
@@ -21,13 +21,14 @@ struct redis_link {
 void redis_link_init(struct redis_link *link, const char *socket_path);
 void redis_link_deinit(struct redis_link *link);
 
-/* Returned to the caller, to be freed by freeReplyObject; NULL when the server did not answer. */
+/* The caller frees the reply by freeReplyObject(); NULL when the server did not answer. */
 redisReply *redis_link_command(struct redis_link *link, const char *format, va_list args);
 
-/* Closes it; the next command connects again. */
+/* Closes the connection; the next command connects again. */
 void redis_link_drop(struct redis_link *link);
 
-/* A connection of the caller's own, logged in like the link; NULL when nobody answers. */
+/* A connection of the caller's own, logged in like the link; NULL when the server does not answer.
+ */
 redisContext *redis_link_connect(const char *socket_path);
 
 #endif

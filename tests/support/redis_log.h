@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* What a redis-server wrote to its log: read when it fails, and scanned for crashes at the end. */
+/* The log of a redis-server: shown when the server fails, and scanned for crashes at the end. */
 #ifndef HL_TEST_REDIS_LOG_H
 #define HL_TEST_REDIS_LOG_H
 

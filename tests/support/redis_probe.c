@@ -189,7 +189,7 @@ int redis_kill_named(struct redis_server *server, enum redis_kind kind, const ch
 
 bool redis_wait_subscribers(struct redis_server *server, const char *channel, int n, int64_t ms)
 {
-    struct deadline deadline = deadline_in(ms);
+    struct deadline deadline = deadline_of_wait(ms);
     while (redis_subscribers(server, channel) != n) {
         if (deadline_is_over(deadline))
             return false;
@@ -200,7 +200,7 @@ bool redis_wait_subscribers(struct redis_server *server, const char *channel, in
 
 bool redis_wait_clients(struct redis_server *server, enum redis_kind kind, int n, int64_t ms)
 {
-    struct deadline deadline = deadline_in(ms);
+    struct deadline deadline = deadline_of_wait(ms);
     while (redis_clients(server, kind, "hirelock") != n) {
         if (deadline_is_over(deadline))
             return false;
@@ -211,7 +211,7 @@ bool redis_wait_clients(struct redis_server *server, enum redis_kind kind, int n
 
 bool redis_wait_int(struct redis_server *server, int64_t value, int64_t ms, const char *format, ...)
 {
-    struct deadline deadline = deadline_in(ms);
+    struct deadline deadline = deadline_of_wait(ms);
     for (;;) {
         va_list args;
         va_start(args, format);

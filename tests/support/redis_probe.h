@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Questions that tests ask a running server, and the waits built of them. Formats are hiredis's:
+ * Commands that tests send to a running server, and waits built on them. Formats are hiredis's:
  * %s, %d, %lld, and %b with pointer and size_t.
  */
 #ifndef HL_TEST_REDIS_PROBE_H
@@ -14,17 +14,20 @@
 
 #include "redis_server.h"
 
-/* The raw reply, to be freed by freeReplyObject; NULL when the server does not answer. */
+/* The raw reply, which the caller frees by freeReplyObject(); NULL when the server does not answer.
+ */
 redisReply *redis_command(struct redis_server *server, const char *format, ...);
 
-/* An integer reply (or a string that is one). Nil is -1; an error or no answer ends the test. */
+/* An integer reply, or a string that is an integer. -1 for nil; an error or no answer ends the
+ * test.
+ */
 int64_t redis_int(struct redis_server *server, const char *format, ...);
 
-/* A string, status or error reply, nil as "(nil)", an array as its parts with spaces between.
- * Borrowed: overwritten by this thread's 8th next call; cut after 4 KiB. */
+/* A string, status or error reply, nil as "(nil)", an array as its elements with spaces between.
+ * Borrowed: this thread's 8th next call overwrites it. Cut after 4 KiB. */
 const char *redis_str(struct redis_server *server, const char *format, ...);
 
-/* For set-up: an error reply ends the test. */
+/* A command for set-up: an error reply ends the test. */
 void redis_do(struct redis_server *server, const char *format, ...);
 
 /* Sends without waiting for the answer, on a connection of its own that stays open until the
@@ -39,13 +42,13 @@ int redis_subscribers(struct redis_server *server, const char *channel);
 enum redis_kind { REDIS_NORMAL, REDIS_PUBSUB };
 int redis_clients(struct redis_server *server, enum redis_kind kind, const char *name);
 
-/* Closes all connections of that kind but the tests' own; returns how many. */
+/* Closes all connections of that kind but the tests' own; returns their number. */
 int redis_kill_clients(struct redis_server *server, enum redis_kind kind);
 
-/* Closes those of one client, by its name; returns how many. */
+/* Closes the connections of one client, by its name; returns their number. */
 int redis_kill_named(struct redis_server *server, enum redis_kind kind, const char *name);
 
-/* False when it has not come true within slow_ms(ms). */
+/* Each returns false when its condition did not become true within slow_ms(ms). */
 bool redis_wait_subscribers(struct redis_server *server, const char *channel, int n, int64_t ms);
 bool redis_wait_clients(struct redis_server *server, enum redis_kind kind, int n, int64_t ms);
 bool redis_wait_int(struct redis_server *server, int64_t value, int64_t ms, const char *format,

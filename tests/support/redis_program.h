@@ -7,7 +7,7 @@
 
 const char *redis_program(void);
 
-/* By this tests skip: 7.0.15 is 70015. */
+/* 70015 for 7.0.15; a test that needs a newer version skips. */
 int redis_program_version(void);
 
 #endif

@@ -116,7 +116,7 @@ static void redis_server_spawn(struct redis_server *server)
     server->frozen = false;
 }
 
-/* What PING says: ready, or not yet. */
+/* True if PING is answered: the server is ready. */
 static bool redis_server_answers(struct redis_server *server)
 {
     redisContext *context = redis_link_connect(server->socket);
@@ -129,7 +129,7 @@ static bool redis_server_answers(struct redis_server *server)
     return ready;
 }
 
-/* False when the program ended because somebody else has its port. */
+/* False when the program ended because another program has its port. */
 static bool redis_server_comes_up(struct redis_server *server)
 {
     struct deadline deadline = deadline_in(15000);
@@ -151,7 +151,7 @@ static bool redis_server_comes_up(struct redis_server *server)
     return true;
 }
 
-/* A port is free only until somebody takes it: on a clash, try the next one. */
+/* A port is free only until a program takes it: on a clash, try the next one. */
 static void redis_server_first_start(struct redis_server *server)
 {
     for (int i = 0; i < 20; i++) {

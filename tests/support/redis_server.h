@@ -3,8 +3,8 @@
 
 /*
  * Real redis-server processes (redis_program.h), each in a temporary directory of its own. A server
- * dies with the thread that started it. What goes wrong with a server itself ends the test, with
- * the end of its log.
+ * dies with the thread that started it. A server that fails by itself ends the test, and the end of
+ * its log is shown.
  */
 #ifndef HL_TEST_REDIS_SERVER_H
 #define HL_TEST_REDIS_SERVER_H
@@ -16,9 +16,9 @@
 struct redis_link;
 struct redis_server;
 
-/* All zero: unix socket only, nothing persisted, nobody needs a password. */
+/* All zero: a unix socket only, no persistence, no password. */
 struct redis_options {
-    bool tcp;             /* listens on a free port of 127.0.0.1 as well, and the URL names that */
+    bool tcp;             /* listens on a free port of 127.0.0.1 as well; the URL names that port */
     bool appendonly;      /* keeps its keys over kill and restart */
     bool may_be_loading;  /* start and restart return at the first answer, even -LOADING */
     bool clock_shim;      /* redis_server_step_clock works */
@@ -29,19 +29,19 @@ struct redis_options {
 /* Returns when the server answers PING. options may be NULL. */
 struct redis_server *redis_server_start(const struct redis_options *options);
 
-/* Ends and frees it, looks for crash and sanitizer reports in its log (a failure), and removes its
- * directory. NULL is accepted. */
+/* Ends and frees the server, and removes its directory. A crash or sanitizer report in its log
+ * fails the test. NULL is accepted. */
 void redis_server_stop(struct redis_server *server);
 
-void redis_server_kill(struct redis_server *server);   /* SIGKILL; what is on disk stays */
+void redis_server_kill(struct redis_server *server);   /* SIGKILL; its files stay */
 void redis_server_freeze(struct redis_server *server); /* SIGSTOP; the kernel still accepts */
 void redis_server_thaw(struct redis_server *server);
 void redis_server_wipe(struct redis_server *server); /* a killed server forgets its data */
 
-/* Kills it if it runs, and starts it again in its place: same directory, socket and port. */
+/* Kills the server if it runs, and starts it again with the same directory, socket and port. */
 void redis_server_restart(struct redis_server *server);
 
-/* Moves the server's wall clock, on top of what was moved before. Needs .clock_shim. */
+/* Moves the server's wall clock by ms, in addition to earlier moves. Needs .clock_shim. */
 void redis_server_step_clock(struct redis_server *server, int64_t ms);
 bool redis_server_has_clock_shim(void); /* this build brings the shim's library */
 
@@ -55,7 +55,7 @@ int64_t redis_server_cpu_us(const struct redis_server *server); /* used since it
 /* Prints the last lines of its log to stderr. */
 void redis_server_show_log(const struct redis_server *server);
 
-/* The link for questions; redis_probe.h asks them. */
+/* The link for the tests' commands (redis_probe.h). */
 struct redis_link *redis_server_link(struct redis_server *server);
 
 #endif

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The wire format as far as the tests' own servers need it: where one value ends, and what a
- * command (an array of bulk strings, which a pub/sub message is too) consists of.
+ * RESP as far as the tests' own servers need it: finds the end of a value, and parses a command (an
+ * array of bulk strings, as a pub/sub message is too).
  */
 #ifndef HL_TEST_RESP_H
 #define HL_TEST_RESP_H
@@ -12,18 +12,18 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Follows a stream of RESP2 values, in pieces of any size. All zero is the beginning. */
+/* Follows a stream of RESP2 values that comes in pieces of any size. All zero: the beginning. */
 struct resp_scan {
     size_t open[16]; /* elements still to come, per level of nesting */
     unsigned depth;
     size_t bulk_left; /* bytes of the bulk string under way, CRLF included */
     char line[32];    /* its beginning is enough: type and length */
     size_t line_length;
-    bool lost; /* not RESP, or nested too deep: ends of values are not known any more */
+    bool lost; /* not RESP, or nested too deep: no end of a value is found any more */
 };
 
-/* Takes bytes up to the end of the value under way, at most `length`, and returns how many.
- * *ret_ended says whether the value ended there. When lost, takes everything and ends nothing. */
+/* Takes bytes up to the end of the value under way, at most `length`, and returns their number.
+ * *ret_ended: the value ended there. After .lost it takes all bytes and finds no end. */
 size_t resp_scan_take(struct resp_scan *scan, const char *bytes, size_t length, bool *ret_ended);
 bool resp_scan_is_between(const struct resp_scan *scan); /* values; the next byte begins one */
 
@@ -37,7 +37,7 @@ struct resp_command {
 /* Bytes used by the command at the beginning of `bytes`; 0: incomplete; -1: no command. */
 ssize_t resp_command_parse(struct resp_command *command, const char *bytes, size_t length);
 
-/* Whether the command begins with these words ("CLIENT KILL"), in any case of letters. */
+/* True if the command begins with these words ("CLIENT KILL"), in upper or lower case. */
 bool resp_command_begins(const struct resp_command *command, const char *words);
 bool resp_command_arg_is(const struct resp_command *command, int index, const char *text);
 

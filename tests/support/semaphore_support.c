@@ -58,7 +58,7 @@ static void wait_job(void *arg)
 static void begin_wait(struct actor *actor, struct wait_call *call)
 {
     if (call->options.size == 0)
-        call->options = *ACQUIRE(.wait_ms = HL_WAIT_FOREVER);
+        call->options = *WAIT(.wait_ms = HL_WAIT_FOREVER);
     actor_begin(actor, wait_job, call);
 }
 

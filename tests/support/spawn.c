@@ -87,7 +87,7 @@ pid_t spawn_start(const struct spawn *spawn)
 
 bool spawn_reap(pid_t pid, int64_t ms, int *ret_status)
 {
-    struct deadline deadline = deadline_in(ms);
+    struct deadline deadline = deadline_of_wait(ms);
     for (;;) {
         pid_t ended = waitpid(pid, ret_status, WNOHANG);
         if (ended == pid)

@@ -2,12 +2,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What every test is written with. The tests run under Criterion, or, where that cannot run
- * (ThreadSanitizer), under test_runner.c; no other file includes Criterion.
+ * The test framework: Test() and the checks. The tests run under Criterion, or under test_runner.c
+ * where Criterion cannot run (ThreadSanitizer); no other file includes Criterion.
  *
  *     Test(fair_lock, grants_in_arrival_order, .init = start, .fini = stop, .timeout = 30) { ... }
  *
- * .timeout is in seconds, 60 by default, and is made longer by slow_ms() like every deadline.
+ * .timeout is in seconds, 120 by default, and is made longer by slow_ms() like every deadline.
  * A check that fails ends the test, in .fini too. In another thread it ends the test's process,
  * without .fini; in a forked child it ends the child, and the test fails when its body returns.
  * Children end by _exit(). A body that calls exit() has failed, whatever the status.
@@ -37,13 +37,17 @@
 #define check_str(actual, expected)                                                                \
     hl_test_check_str(&(struct hl_test_place){__FILE__, __LINE__, #actual}, (actual), (expected))
 
-/* Ends the test as skipped; the arguments say what it lacked, like those of printf. */
+#define check_has(text, part)                                                                      \
+    hl_test_check_has(&(struct hl_test_place){__FILE__, __LINE__, #text}, (text), (part))
+
+/* Ends the test as skipped; the arguments give the reason, like those of printf. */
 #define skip(...) hl_test_skip(__FILE__, __LINE__, __VA_ARGS__)
 
 /* A figure that script/test shows, whether the test passes or not; like printf. */
 #define tell_figure(...) hl_test_tell("[TELL] " __VA_ARGS__)
 
-/* How long a test lasts that is allowed `ms` on an idle machine: longer under sanitizers. */
+/* A time that is `ms` on an idle machine: longer under sanitizers, and on a machine that was busy
+ * when the program began (deadline.h). */
 static inline int64_t slow_ms(int64_t ms)
 {
     const char *slowdown = getenv("HL_TEST_SLOWDOWN");
@@ -51,10 +55,10 @@ static inline int64_t slow_ms(int64_t ms)
     return factor > 0 ? (int64_t)((double)ms * factor) : ms;
 }
 
-/* Looks at a condition until it is true or slow_ms(ms) are over; the last look decides. */
+/* Looks at a condition until it is true or the wait is given up; the last look decides. */
 static inline bool wait_until(bool (*condition)(void *), void *arg, int64_t ms)
 {
-    struct deadline deadline = deadline_in(ms);
+    struct deadline deadline = deadline_of_wait(ms);
     while (!condition(arg)) {
         if (deadline_is_over(deadline))
             return condition(arg);
@@ -64,14 +68,15 @@ static inline bool wait_until(bool (*condition)(void *), void *arg, int64_t ms)
 }
 
 /*
- * What all tests of a program share: BeforeAll() { ... } makes it and AfterAll() { ... } ends it,
- * in the process that starts the tests, which find it by the environment. One of each in a program.
+ * Resources that all tests of a program share: BeforeAll() { ... } makes them and AfterAll()
+ * { ... } ends them, in the process that starts the tests. The tests find them by the environment.
+ * A program has at most one of each.
  */
 
-/* From here on: how it is done. */
+/* From here on: the implementation. */
 
 enum {
-    HL_TEST_TIMEOUT_S = 60,
+    HL_TEST_TIMEOUT_S = 120,
     HL_TEST_FAILED = 97, /* status of a process that a check ended */
     HL_TEST_DONE = 120   /* of a body that was not left by exit(0), under test_runner.c */
 };
@@ -82,7 +87,7 @@ struct hl_test_place {
     const char *what;
 };
 
-/* The process a test runs in; one variable per program, which the linker merges. */
+/* The process that a test runs in; one variable per program, which the linker merges. */
 struct hl_test_process {
     pid_t pid;                 /* also the thread id of its main thread, and of no other */
     atomic_bool *child_failed; /* in memory shared with forked children */
@@ -154,6 +159,14 @@ static inline void hl_test_check_str(const struct hl_test_place *place, const ch
                  actual != NULL ? actual : "(null)", expected != NULL ? expected : "(null)");
 }
 
+static inline void hl_test_check_has(const struct hl_test_place *place, const char *text,
+                                     const char *part)
+{
+    if (strstr(text, part) == NULL)
+        hl_test_fail(place->file, place->line, "\"%s\" is not in %s, which is \"%s\"", part,
+                     place->what, text);
+}
+
 #ifdef HL_TEST_RUNNER
 
 struct hl_test {
@@ -194,8 +207,8 @@ void hl_test_after_all(void) __attribute__((weak));
 #include <criterion/hooks.h>
 
 /*
- * Criterion passes a test that calls exit(0), so that is looked at here. The constructor runs in
- * Criterion's process, which enforces the timeout, and once more in the test's own.
+ * Criterion passes a test that calls exit(0), so hl_test_at_exit() fails it. The constructor runs
+ * in Criterion's process, which enforces the timeout, and once more in the test's own.
  */
 #undef Test
 #define Test(...) HL_TEST(__VA_ARGS__, .sentinel_ = 0)

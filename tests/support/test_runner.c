@@ -4,7 +4,7 @@
 /*
  * Runs the tests of a program without Criterion, for ThreadSanitizer: each in a forked child with
  * its own process group, which ends with it. Speaks like Criterion: --list, --filter SUITE/NAME (a
- * glob), -jN, the closing line. What the sanitizer reports in any process of a test fails it.
+ * glob), -jN, the closing line. A sanitizer's report in any process of a test fails that test.
  */
 #include "test.h"
 
@@ -35,7 +35,7 @@ static int passed, failed, crashed, skipped;
 void __sanitizer_set_report_path(const char *path) __attribute__((weak));
 const char *__tsan_default_options(void);
 
-/* A fork of a process with threads is what several tests are about. */
+/* Several tests fork a process with threads on purpose. */
 const char *__tsan_default_options(void)
 {
     return "exitcode=66:die_after_fork=0:second_deadlock_stack=1:history_size=4";
@@ -49,7 +49,7 @@ void hl_test_register(struct hl_test *test)
 
 /* ---- in the child ---- */
 
-/* What a failed test leaves is cleared away by its .fini, once. */
+/* The .fini of a failed test cleans up, once. */
 _Noreturn static void test_abandon(int status)
 {
     static bool abandoned;
@@ -128,7 +128,7 @@ static void job_start(struct job *job, struct hl_test *test)
         perror("fork");
         exit(2);
     }
-    setpgid(job->pid, job->pid); /* whoever is first; the timeout needs the group */
+    setpgid(job->pid, job->pid); /* both parent and child set it; the timeout needs the group */
 }
 
 /* Prints and removes a file of the sanitizer. */

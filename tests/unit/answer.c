@@ -48,13 +48,12 @@ static const struct sorted {
     {"SOMETHING that nobody has heard of", HLI_REFUSED, HL_ESERVER},
     {"", HLI_REFUSED, HL_ESERVER},
     {"CROSSSLOT Keys in request don't hash to the same slot", HLI_FAILED, HL_ESERVER},
-    {"WRONGTYPE Operation against a key holding the wrong kind of value", HLI_FAILED, HL_ESERVER},
+    {"WRONGTYPE the key holds no lock", HLI_FAILED, HL_ESERVER},
     {"ERR increment or decrement would overflow", HLI_FAILED, HL_ESERVER},
     {"ERR value is not an integer or out of range", HLI_FAILED, HL_ESERVER},
     {"NOPROTO unsupported protocol version", HLI_FAILED, HL_ESERVER},
     {"ERR unknown command 'EVALSHA', with args beginning with: ", HLI_FAILED, HL_ESERVER},
     {"HIRELOCK bad lease time or hold count", HLI_FAILED, HL_EINVAL},
-    {"NOAUTH Authentication required.", HLI_FAILED, HL_EDENIED},
     {"WRONGPASS invalid username-password pair or user is disabled.", HLI_FAILED, HL_EDENIED},
     {"NOPERM User u has no permissions to run the 'evalsha' command", HLI_FAILED, HL_EDENIED},
     {"DENIED Redis is running in protected mode", HLI_FAILED, HL_EDENIED},
@@ -69,6 +68,29 @@ Test(answer, sorts_errors_by_their_first_word)
                   hl_err_name(answer.code));
         check_str(answer.text, sorted[i].text);
         check(answer.reply == NULL);
+    }
+}
+
+/* The error texts for users replace Redis's words for programmers. */
+Test(answer, says_what_to_do_where_the_server_does_not)
+{
+    static const struct {
+        const char *text, *says;
+        int code;
+    } said[] = {
+        {"NOAUTH Authentication required.", "in the URL or in the options", HL_EDENIED},
+        {"WRONGTYPE Operation against a key holding the wrong kind of value", "another kind",
+         HL_ESERVER},
+        {"MOVED 15495 127.0.0.1:7143", "node of a cluster", HL_ESERVER},
+        {"ASK 15495 127.0.0.1:7143", "node of a cluster", HL_ESERVER},
+        {"ERR The user executing the script can't run this command or subcommand", "ACL LOG",
+         HL_EDENIED},
+    };
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+        struct hli_answer answer = answer_of(said[i].text);
+        check_msg(strstr(answer.text, said[i].says), "%s: %s", said[i].text, answer.text);
+        check_int(answer.verdict, HLI_FAILED);
+        check_int(answer.code, said[i].code);
     }
 }
 
@@ -99,9 +121,13 @@ static const struct sorted inner[] = {
      HLI_FAILED, HL_EDENIED},
     {"ERR ACL failure in script: No permissions to access a key script: 7d4a, on @user_script:1.",
      HLI_FAILED, HL_EDENIED},
-    {"ERR Error running script: user_script:3: -READONLY You can't write against a read only "
-     "replica.",
+    {"ERR Error running script (call to f_7d4a): @user_script:47: @user_script: 47: -READONLY You "
+     "can't write against a read only replica.",
      HLI_REFUSED, HL_ESERVER},
+    {"@user_script: 38: -OOM command not allowed when used memory > 'maxmemory'.", HLI_REFUSED,
+     HL_ESERVER},
+    {"ERR Error running script (call to f_7d4a): @user_script:3: @user_script: 3: -MOVED 7 h:1",
+     HLI_FAILED, HL_ESERVER},
     {"ERR Write commands are not allowed from read-only scripts. script: 7d4a, on @user_script:3.",
      HLI_REFUSED, HL_ESERVER},
 };
@@ -115,12 +141,39 @@ Test(answer, finds_the_inner_error_of_a_script_in_every_servers_wording)
     }
 }
 
+/* Else a master that was demoted would never be left on Redis 6. */
+Test(answer, is_what_the_inner_error_says_first)
+{
+    static const char *const texts[] = {
+        "READONLY You can't write against a read only replica.",
+        "ERR Error running script (call to f_7d4a): @user_script:47: @user_script: 47: -READONLY "
+        "You can't write against a read only replica.",
+        "@user_script: 47: -READONLY You can't write against a read only replica.",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct hli_answer answer = answer_of(texts[i]);
+        check_msg(hli_answer_is(&answer, "READONLY"), "%s", texts[i]);
+        check_str(answer.text, texts[0]);
+    }
+    struct hli_answer other = answer_of("ERR READONLY is not the first word");
+    check(!hli_answer_is(&other, "READONLY"));
+}
+
 Test(answer, takes_only_whole_words)
 {
     check_int(answer_of("BUSYGROUP Consumer Group name already exists").verdict, HLI_REFUSED);
     check_int(answer_of("NOSCRIPTS").verdict, HLI_REFUSED);
     struct hli_answer busy = answer_of("BUSY"), group = answer_of("BUSYGROUP x");
     check(hli_answer_is(&busy, "BUSY") && !hli_answer_is(&group, "BUSY"));
+}
+
+Test(answer, that_is_too_large_ends_its_request_and_no_other)
+{
+    const struct hli_reply reply = {.kind = HLI_REPLY_ARRAY, .is_beyond = true};
+    struct hli_answer answer = hli_answer_from(&reply);
+    check_int(answer.verdict, HLI_FAILED);
+    check_int(answer.code, HL_EPROTO);
+    check(answer.reply == NULL);
 }
 
 Test(answer, is_the_reply_when_it_is_no_error)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* Deadlines: sums that do not overflow, and what is left of them. */
+/* Deadlines: sums that do not overflow, and the time that is left. */
 
 #include "base/clock.h"
 #include "support/test.h"
@@ -51,4 +51,13 @@ Test(clock, never_goes_back)
         before = now;
     }
     check(before > 0);
+}
+
+Test(clock, naps_until_the_deadline_and_a_second_at_most)
+{
+    hli_ns now = hli_now();
+    check(hli_nap(now + HLI_MS(500)) <= HLI_MS(500));
+    check(hli_nap(now + HLI_MS(3600000)) == HLI_MS(1000));
+    check(hli_nap(HLI_NEVER) == HLI_MS(1000));
+    check_int(hli_nap(now - 1), 0);
 }

@@ -21,7 +21,7 @@ static void *open_gate(void *gate)
 
 static void *poke_gate(void *gate)
 {
-    hli_gate_poke(gate);
+    hli_gate_nudge(gate);
     return NULL;
 }
 
@@ -44,21 +44,21 @@ Test(gate, is_shut_when_the_deadline_is_over)
     check(hli_now() >= before + HLI_MS(10));
 }
 
-Test(gate, uses_up_a_poke)
+Test(gate, uses_up_a_nudge)
 {
     struct hli_gate gate = {0};
-    hli_gate_poke(&gate);
-    hli_gate_poke(&gate);
+    hli_gate_nudge(&gate);
+    hli_gate_nudge(&gate);
     check(!hli_gate_is_open(&gate));
-    check_int(hli_gate_wait(&gate, HLI_NEVER), HLI_GATE_POKED);
+    check_int(hli_gate_wait(&gate, HLI_NEVER), HLI_GATE_NUDGED);
     check_int(hli_gate_wait(&gate, 0), HLI_GATE_SHUT);
 }
 
-Test(gate, is_not_shut_again_by_a_poke)
+Test(gate, is_not_shut_again_by_a_nudge)
 {
     struct hli_gate gate = {0};
     hli_gate_open(&gate);
-    hli_gate_poke(&gate);
+    hli_gate_nudge(&gate);
     check_int(hli_gate_wait(&gate, HLI_NEVER), HLI_GATE_OPEN);
 }
 
@@ -70,50 +70,50 @@ Test(gate, wakes_a_waiter_every_time)
         check_int(pthread_create(&thread[0], NULL, open_gate, &opened), 0);
         check_int(pthread_create(&thread[1], NULL, poke_gate, &poked), 0);
         check_int(hli_gate_wait(&opened, HLI_NEVER), HLI_GATE_OPEN);
-        check_int(hli_gate_wait(&poked, HLI_NEVER), HLI_GATE_POKED);
+        check_int(hli_gate_wait(&poked, HLI_NEVER), HLI_GATE_NUDGED);
         pthread_join(thread[0], NULL);
         pthread_join(thread[1], NULL);
     }
 }
 
-/* Waits as one does who sleeps in poll(2). */
-static void wait_polling(struct hli_gate *gate, struct hli_buzzer *buzzer)
+/* Waits as a thread does that sleeps in poll(2). */
+static void wait_polling(struct hli_gate *gate, struct hli_wakefd *wakefd)
 {
-    struct pollfd polled = {.fd = buzzer->fd, .events = POLLIN};
-    if (hli_gate_hang(gate, buzzer))
+    struct pollfd polled = {.fd = wakefd->fd, .events = POLLIN};
+    if (hli_gate_attach(gate, wakefd))
         check_int(poll(&polled, 1, (int)slow_ms(10000)), 1);
-    hli_gate_take_down(gate);
+    hli_gate_detach(gate);
     if (polled.revents)
-        hli_buzzer_hush(buzzer);
+        hli_wakefd_clear(wakefd);
     check(!hli_gate_is_shut(gate));
 }
 
 Test(gate, wakes_a_waiter_that_polls_every_time)
 {
-    struct hli_buzzer buzzer;
-    hli_buzzer_init(&buzzer);
-    check_int(hli_buzzer_open(&buzzer), 0);
+    struct hli_wakefd wakefd;
+    hli_wakefd_init(&wakefd);
+    check_int(hli_wakefd_open(&wakefd), 0);
     for (int i = 0; i < 500; i++) {
         struct hli_gate opened = {0}, poked = {0};
         pthread_t thread;
         check_int(pthread_create(&thread, NULL, open_gate, &opened), 0);
-        wait_polling(&opened, &buzzer);
+        wait_polling(&opened, &wakefd);
         pthread_join(thread, NULL); /* it may have buzzed too late for this one */
-        hli_buzzer_hush(&buzzer);
+        hli_wakefd_clear(&wakefd);
         check_int(pthread_create(&thread, NULL, poke_gate, &poked), 0);
-        wait_polling(&poked, &buzzer);
+        wait_polling(&poked, &wakefd);
         pthread_join(thread, NULL);
-        hli_buzzer_hush(&buzzer);
-        check_int(hli_gate_wait(&poked, HLI_NEVER), HLI_GATE_POKED);
+        hli_wakefd_clear(&wakefd);
+        check_int(hli_gate_wait(&poked, HLI_NEVER), HLI_GATE_NUDGED);
     }
-    hli_buzzer_close(&buzzer);
+    hli_wakefd_close(&wakefd);
 }
 
-/* A waiter that takes one buzzer down and hangs another, as one does that reads for the process and
- * then for messages; and somebody who pokes it just then. */
+/* A waiter that takes one wakefd down and hangs another, as one does that reads for the process and
+ * then for messages; and another thread that nudges it just then. */
 struct duel {
     struct hli_gate gate;
-    atomic_int turn; /* 1: poke; 0: poked; -1: the end */
+    atomic_int turn; /* 1: nudge; 0: nudged; -1: the end */
 };
 
 static void *duel_poke(void *arg)
@@ -127,7 +127,7 @@ static void *duel_poke(void *arg)
         }
         for (volatile int i = rand_r(&seed) % 400; i > 0; i--)
             ;
-        hli_gate_poke(&duel->gate);
+        hli_gate_nudge(&duel->gate);
         atomic_store(&duel->turn, 0);
     }
     return NULL;
@@ -136,24 +136,24 @@ static void *duel_poke(void *arg)
 Test(gate, buzzes_by_what_is_polled_now_and_not_by_what_was_taken_down)
 {
     static struct duel duel;
-    struct hli_buzzer first, second;
+    struct hli_wakefd first, second;
     pthread_t thread;
     unsigned seed = 7;
-    hli_buzzer_init(&first);
-    hli_buzzer_init(&second);
-    check_int(hli_buzzer_open(&first), 0);
-    check_int(hli_buzzer_open(&second), 0);
+    hli_wakefd_init(&first);
+    hli_wakefd_init(&second);
+    check_int(hli_wakefd_open(&first), 0);
+    check_int(hli_wakefd_open(&second), 0);
     check_int(pthread_create(&thread, NULL, duel_poke, &duel), 0);
     for (int i = 0; i < 30000; i++) {
         atomic_store(&duel.gate.state, HLI_GATE_SHUT);
-        hli_buzzer_hush(&first);
-        hli_buzzer_hush(&second);
+        hli_wakefd_clear(&first);
+        hli_wakefd_clear(&second);
         atomic_store(&duel.turn, 1);
-        bool is_hung = hli_gate_hang(&duel.gate, &first);
+        bool is_hung = hli_gate_attach(&duel.gate, &first);
         for (volatile int k = rand_r(&seed) % 200; k > 0; k--)
             ;
-        hli_gate_take_down(&duel.gate);
-        is_hung = is_hung && hli_gate_hang(&duel.gate, &second);
+        hli_gate_detach(&duel.gate);
+        is_hung = is_hung && hli_gate_attach(&duel.gate, &second);
         while (atomic_load(&duel.turn) != 0)
             sched_yield();
         struct pollfd polled = {.fd = second.fd, .events = POLLIN};
@@ -162,43 +162,43 @@ Test(gate, buzzes_by_what_is_polled_now_and_not_by_what_was_taken_down)
     }
     atomic_store(&duel.turn, -1);
     pthread_join(thread, NULL);
-    hli_buzzer_close(&first);
-    hli_buzzer_close(&second);
+    hli_wakefd_close(&first);
+    hli_wakefd_close(&second);
 }
 
 Test(gate, may_be_polled_after_a_sleep_that_was_over_by_itself)
 {
-    struct hli_buzzer buzzer;
+    struct hli_wakefd wakefd;
     struct hli_gate gate = {0};
-    hli_buzzer_init(&buzzer);
-    check_int(hli_buzzer_open(&buzzer), 0);
+    hli_wakefd_init(&wakefd);
+    check_int(hli_wakefd_open(&wakefd), 0);
     check_int(hli_gate_wait(&gate, hli_now() + HLI_MS(1)), HLI_GATE_SHUT);
-    check(hli_gate_hang(&gate, &buzzer));
-    hli_gate_poke(&gate);
-    struct pollfd polled = {.fd = buzzer.fd, .events = POLLIN};
+    check(hli_gate_attach(&gate, &wakefd));
+    hli_gate_nudge(&gate);
+    struct pollfd polled = {.fd = wakefd.fd, .events = POLLIN};
     check_int(poll(&polled, 1, 0), 1);
-    hli_buzzer_close(&buzzer);
+    hli_wakefd_close(&wakefd);
 }
 
-Test(gate, buzzes_only_for_one_who_polls)
+Test(gate, buzzes_only_for_a_thread_that_polls)
 {
-    struct hli_buzzer buzzer;
+    struct hli_wakefd wakefd;
     struct hli_gate gate = {0};
-    hli_buzzer_init(&buzzer);
-    check_int(hli_buzzer_open(&buzzer), 0);
-    struct pollfd polled = {.fd = buzzer.fd, .events = POLLIN};
-    check(hli_gate_hang(&gate, &buzzer));
-    hli_gate_take_down(&gate);
-    hli_gate_poke(&gate);
+    hli_wakefd_init(&wakefd);
+    check_int(hli_wakefd_open(&wakefd), 0);
+    struct pollfd polled = {.fd = wakefd.fd, .events = POLLIN};
+    check(hli_gate_attach(&gate, &wakefd));
+    hli_gate_detach(&gate);
+    hli_gate_nudge(&gate);
     check_int(poll(&polled, 1, 0), 0);
-    check(!hli_gate_hang(&gate, &buzzer)); /* poked already */
-    check_int(hli_gate_wait(&gate, 0), HLI_GATE_POKED);
-    check(hli_gate_hang(&gate, &buzzer));
+    check(!hli_gate_attach(&gate, &wakefd)); /* poked already */
+    check_int(hli_gate_wait(&gate, 0), HLI_GATE_NUDGED);
+    check(hli_gate_attach(&gate, &wakefd));
     hli_gate_open(&gate);
     check_int(poll(&polled, 1, 0), 1);
-    hli_gate_take_down(&gate);
+    hli_gate_detach(&gate);
     check(hli_gate_is_open(&gate));
-    hli_buzzer_close(&buzzer);
+    hli_wakefd_close(&wakefd);
 }
 
 static void *look_at_myself(void *name)

@@ -5,26 +5,26 @@
 
 #include "client/options.h"
 
-#include "lease/name.h"
+#include "lease/state/name.h"
 #include "support/test.h"
 
 #include <string.h>
 
 static const int64_t most_ms = INT64_C(100000000000);
 
-static struct hli_settings settings;
-static struct hli_link_settings link_settings;
+static hl_client_options settings;
+static struct hli_url server;
 static hl_error err;
 
 static int read_options(const char *url, const hl_client_options *options)
 {
     err = (hl_error)HL_ERROR_INIT;
-    return hli_options_read(url, options, &settings, &link_settings, &err);
+    return hli_options_read(url, options, &settings, &server, &err);
 }
 
 static void discard(void)
 {
-    hli_options_deinit(&settings, &link_settings);
+    hli_options_deinit(&settings, &server);
 }
 
 Test(options, have_the_defaults_that_the_header_names)
@@ -33,17 +33,16 @@ Test(options, have_the_defaults_that_the_header_names)
     empty.log_level = 0;
     for (int i = 0; i < 2; i++) {
         check_int(read_options("redis://h", i == 0 ? NULL : &empty), 0);
-        check_int(link_settings.connect_timeout_ms, 2000);
-        check_int(link_settings.request_timeout_ms, 2000);
+        check_int(settings.connect_timeout_ms, 2000);
         check_int(settings.request_timeout_ms, 2000);
         check_int(settings.outage_timeout_ms, 10000);
         check_int(settings.watchdog_timeout_ms, 30000);
         check_int(settings.poll_ms, 1000);
-        check_int(link_settings.backoff_min_ms, 50);
-        check_int(link_settings.backoff_max_ms, 2000);
+        check_int(settings.backoff_min_ms, 50);
+        check_int(settings.backoff_max_ms, 2000);
         check_int(settings.log_level, HL_LOG_WARN);
         check_int(settings.flags, 0);
-        check_str(link_settings.client_name, "hirelock");
+        check_str(settings.client_name, "hirelock");
         check(settings.name_prefix == NULL);
         discard();
     }
@@ -127,7 +126,7 @@ Test(options, refuse_to_poll_for_less_than_nothing_or_more_than_a_millisecond)
     check_int(read_options("redis://h", &options), HL_EINVAL);
     options.busy_poll_us = 1000;
     check_int(read_options("redis://h", &options), 0);
-    check_int(link_settings.busy_poll_us, 1000);
+    check_int(settings.busy_poll_us, 1000);
 }
 
 Test(options, refuse_a_prefix_that_leaves_no_room_for_a_name)
@@ -151,15 +150,15 @@ Test(options, beat_the_url)
     options.password = "TopSecret";
     options.client_name = "me";
     check_int(read_options("redis://alice:old@h/3", &options), 0);
-    check_str(link_settings.url.username, "bob");
-    check_str(link_settings.url.password, "TopSecret");
-    check_int(link_settings.url.database, 3);
-    check_str(link_settings.client_name, "me");
-    check(link_settings.url.password != options.password);
+    check_str(server.username, "bob");
+    check_str(server.password, "TopSecret");
+    check_int(server.database, 3);
+    check_str(settings.client_name, "me");
+    check(server.password != options.password);
     discard();
     options.username = NULL;
     check_int(read_options("redis://alice:old@h", &options), 0);
-    check_str(link_settings.url.username, "alice");
-    check_str(link_settings.url.password, "TopSecret");
+    check_str(server.username, "alice");
+    check_str(server.password, "TopSecret");
     discard();
 }

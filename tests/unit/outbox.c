@@ -66,3 +66,27 @@ Test(outbox, leaves_the_rest_to_the_loop_when_the_socket_is_full, .init = outbox
     outbox_write(much);
     check(outbox.is_blocked && hli_outbox_needs_loop(&outbox));
 }
+
+Test(outbox, notes_when_a_full_socket_has_taken_more_and_keeps_no_large_memory,
+     .init = outbox_begin, .fini = outbox_end)
+{
+    static char much[4 << 20], got[64 * 1024];
+    memset(much, 'x', sizeof(much) - 1);
+    outbox_write("little");
+    check(outbox.progressed_at == 0);
+    outbox_write(much);
+    check(outbox.is_blocked);
+    hli_ns before = outbox.progressed_at;
+    outbox.is_blocked = false;
+    outbox_write("");
+    check(outbox.progressed_at == before); /* it took nothing */
+    while (hli_outbox_needs_loop(&outbox)) {
+        while (recv(peer, got, sizeof got, MSG_DONTWAIT) > 0)
+            ;
+        outbox.is_blocked = false;
+        outbox_write("");
+    }
+    check(outbox.progressed_at > before);
+    check(outbox.waiting.size + outbox.spare.size <= 128 * 1024);
+    check(outbox.spare.data != NULL);
+}

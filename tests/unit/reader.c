@@ -46,7 +46,7 @@ static void peer_says(const char *text)
 
 static void promise_and_send(unsigned in_flight)
 {
-    hli_reader_promise(&reader);
+    hli_reader_lead_begin(&reader);
     hli_reader_expect(&reader, in_flight);
 }
 
@@ -60,7 +60,7 @@ Test(reader, wakes_the_loop_unless_a_caller_leads, .init = reader_begin, .fini =
     hli_reader_leave(&reader, HLI_READER_NOBODY);
 
     promise_and_send(0);
-    check(hli_reader_redeem(&reader));
+    check(hli_reader_lead_end(&reader));
     peer_says("+OK\r\n");
     check(!wakes_loop());
     check(!hli_reader_try_take(&reader));
@@ -69,10 +69,10 @@ Test(reader, wakes_the_loop_unless_a_caller_leads, .init = reader_begin, .fini =
     check_int(hli_reader_receive(&reader), HLI_RECEIVED_NOTHING);
 }
 
-Test(reader, is_armed_for_whoever_sends_without_a_promise, .init = reader_begin, .fini = reader_end)
+Test(reader, is_armed_for_a_sender_without_a_promise, .init = reader_begin, .fini = reader_end)
 {
     promise_and_send(0);
-    check(hli_reader_redeem(&reader));
+    check(hli_reader_lead_end(&reader));
     check(hli_reader_resume(&reader));
     hli_reader_leave(&reader, HLI_READER_NOBODY);
     peer_says("+OK\r\n");
@@ -83,19 +83,19 @@ Test(reader, is_armed_for_whoever_sends_without_a_promise, .init = reader_begin,
 
 Test(reader, leads_once_for_each_promise, .init = reader_begin, .fini = reader_end)
 {
-    hli_reader_promise(&reader);
-    check(!hli_reader_redeem(&reader)); /* nothing was sent */
+    hli_reader_lead_begin(&reader);
+    check(!hli_reader_lead_end(&reader)); /* nothing was sent */
     hli_reader_expect(&reader, 0);
-    check(!hli_reader_redeem(&reader));
+    check(!hli_reader_lead_end(&reader));
     promise_and_send(0);
-    check(hli_reader_redeem(&reader));
-    check(!hli_reader_redeem(&reader));
+    check(hli_reader_lead_end(&reader));
+    check(!hli_reader_lead_end(&reader));
 }
 
 Test(reader, is_not_led_in_a_crowd, .init = reader_begin, .fini = reader_end)
 {
     promise_and_send(1000);
-    check(!hli_reader_redeem(&reader));
+    check(!hli_reader_lead_end(&reader));
     check(hli_reader_try_take(&reader));
 }
 
@@ -117,33 +117,33 @@ static void take(void)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Nobody else leads until the one who slept knows, for the bell may still be his. */
+/* No other thread leads until the sleeper knows, for the bell may still be the sleeper's. */
 Test(reader, is_taken_from_a_leader_that_sleeps, .init = reader_begin, .fini = reader_end)
 {
     promise_and_send(0);
-    check(hli_reader_redeem(&reader));
-    struct pollfd polled = {.fd = reader.bell.fd, .events = POLLIN};
+    check(hli_reader_lead_end(&reader));
+    struct pollfd polled = {.fd = reader.wakefd.fd, .events = POLLIN};
     check_int(poll(&polled, 1, 0), 0);
     take();
     check_int(poll(&polled, 1, 0), 1);
     hli_reader_leave(&reader, HLI_READER_NOBODY);
     promise_and_send(0);
-    check(!hli_reader_redeem(&reader));
+    check(!hli_reader_lead_end(&reader));
     check(!hli_reader_resume(&reader));
     promise_and_send(0);
-    check(hli_reader_redeem(&reader));
+    check(hli_reader_lead_end(&reader));
 }
 
-Test(reader, keeps_the_bell_of_one_who_sleeps_over_a_close, .init = reader_begin)
+Test(reader, keeps_the_bell_of_a_sleeping_caller_over_a_close, .init = reader_begin)
 {
     promise_and_send(0);
-    check(hli_reader_redeem(&reader));
-    int bell = reader.bell.fd;
+    check(hli_reader_lead_end(&reader));
+    int bell = reader.wakefd.fd;
     take();
     hli_reader_close(&reader);
-    check_int(reader.bell.fd, bell);
+    check_int(reader.wakefd.fd, bell);
     check(!hli_reader_resume(&reader));
-    check_int(reader.bell.fd, -1);
+    check_int(reader.wakefd.fd, -1);
     hli_reader_deinit(&reader);
     close(end);
     close(peer);
@@ -161,7 +161,7 @@ Test(reader, is_waited_for_by_the_loop_while_a_leader_reads, .init = reader_begi
 {
     pthread_t loop;
     promise_and_send(0);
-    check(hli_reader_redeem(&reader));
+    check(hli_reader_lead_end(&reader));
     check(hli_reader_resume(&reader));
     check_int(pthread_create(&loop, NULL, take_in_a_thread, NULL), 0);
     struct deadline deadline = deadline_in(10000);
@@ -183,7 +183,7 @@ Test(reader, sees_a_hang_up_while_it_is_disarmed_and_once, .init = reader_begin,
     check(wakes_loop());
     check(!hli_reader_try_take(&reader)); /* the leader will find it */
     check(!wakes_loop());
-    check(hli_reader_redeem(&reader) && hli_reader_resume(&reader));
+    check(hli_reader_lead_end(&reader) && hli_reader_resume(&reader));
     check_int(hli_reader_receive(&reader), HLI_RECEIVED_FAILURE);
     hli_reader_leave(&reader, HLI_READER_LOOP);
     check_int(hli_reader_receive(&reader), HLI_RECEIVED_FAILURE);

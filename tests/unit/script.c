@@ -39,7 +39,7 @@ Test(script, is_found_by_redis_under_its_digest, .init = script_server_start,
     const struct hli_script *script = hli_script_get(HLI_SCRIPT_LOCK_FORCE_RELEASE);
     check_str(redis_str(server, "SCRIPT LOAD %b", (const char *)script->text, script->length),
               script->sha1);
-    redis_do(server, "HSET name field 1");
+    redis_do(server, "HSET name 0d1c2b3a-4f5e-6789-abcd-ef0123456789:1 1");
     check_str(redis_str(server, "EVALSHA %s 1 name channel PUBLISH", script->sha1), "1");
     check_str(redis_str(server, "EVALSHA %s 1 name channel PUBLISH", script->sha1), "0");
     check_int(redis_int(server, "EXISTS name"), 0);
@@ -93,7 +93,7 @@ static const struct script_answer {
     {'e', "*2\r\n:1\r\n:1\r\n"},                                     /* yes, and a number */
     {'f', "*2\r\n:-1\r\n:0\r\n"},                                    /* gone, and a number */
     {'g', "*2\r\n:3\r\n:5\r\n"},                                     /* two numbers */
-    {'h', "*3\r\n:1\r\n$0\r\n\r\n:0\r\n"},                           /* to nobody */
+    {'h', "*3\r\n:1\r\n$0\r\n\r\n:0\r\n"},                           /* to no field */
     {'h', "*3\r\n:1\r\n$3\r\nv:1\r\n:2\r\n"},                        /* to the next */
     {'i', "*4\r\n:0\r\n:-2\r\n$0\r\n\r\n$1\r\n0\r\n"},               /* free */
     {'j', "*4\r\n:1\r\n:9\r\n$3\r\nu:1\r\n$1\r\n1\r\n"},             /* held */
@@ -158,6 +158,7 @@ static const struct script_says {
     {HLI_SCRIPT_SEMAPHORE_DRAIN, "e"},
     {HLI_SCRIPT_SEMAPHORE_TRY_SET, "b c"},
     {HLI_SCRIPT_SEMAPHORE_UNDO, "b h"},
+    {HLI_SCRIPT_TOKEN_RAISE, "c"},
     /* clang-format on */
 };
 

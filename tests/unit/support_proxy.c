@@ -54,7 +54,8 @@ Test(support_proxy, cuts_a_reply_after_each_of_its_bytes)
     struct proxied p = proxied_start();
     for (int k = 0; k <= 7; k++) {
         int end = -1;
-        proxy_cut_once(p.proxy, PROXY_DOWN, (uint64_t)k, k % 2 ? PROXY_RST : PROXY_FIN);
+        proxy_cut_once(p.proxy, PROXY_EVERY, PROXY_DOWN, (uint64_t)k,
+                       k % 2 ? PROXY_RST : PROXY_FIN);
         redisContext *link = raw_connect(proxy_port(p.proxy));
         raw_send(link, "PING");
         check_int(raw_read_to_end(link, &end), k);
@@ -65,6 +66,24 @@ Test(support_proxy, cuts_a_reply_after_each_of_its_bytes)
     redisContext *link = raw_connect(proxy_port(p.proxy));
     check_str(raw_ask(link, "PING"), "PONG");
     redisFree(link);
+    proxied_stop(&p);
+}
+
+Test(support_proxy, cuts_once_and_only_the_connection_that_is_named)
+{
+    struct proxied p = proxied_start();
+    redisContext *other = raw_connect(proxy_port(p.proxy)), *cut = raw_connect(proxy_port(p.proxy));
+    check_str(raw_ask(other, "PING"), "PONG");
+    check_str(raw_ask(cut, "PING"), "PONG");
+    int end = 0;
+    proxy_cut_once(p.proxy, 1, PROXY_DOWN, 1, PROXY_FIN);
+    check_str(raw_ask(other, "PING"), "PONG");
+    check_int(proxy_cuts(p.proxy), 0);
+    raw_send(cut, "PING");
+    check_int(raw_read_to_end(cut, &end), 1);
+    check_int(proxy_cuts(p.proxy), 1);
+    redisFree(cut);
+    redisFree(other);
     proxied_stop(&p);
 }
 

@@ -3,28 +3,28 @@
 
 /* A tenure's states, and the arithmetic of validity. */
 
-#include "lease/tenure.h"
+#include "lease/state/tenure.h"
 
 #include "support/test.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 
-enum { STATES = HLI_TENURE_DEAD + 1 };
+enum { STATES = HLI_TENURE_ENDED + 1 };
 
 static const bool allowed[STATES][STATES] = {
-    [HLI_TENURE_NEW] = {[HLI_TENURE_ASK] = true, [HLI_TENURE_DYING] = true},
+    [HLI_TENURE_NEW] = {[HLI_TENURE_ASK] = true, [HLI_TENURE_RELEASING] = true},
     [HLI_TENURE_ASK] = {[HLI_TENURE_WAIT] = true,
                         [HLI_TENURE_OWN] = true,
-                        [HLI_TENURE_DYING] = true,
-                        [HLI_TENURE_DEAD] = true},
+                        [HLI_TENURE_RELEASING] = true,
+                        [HLI_TENURE_ENDED] = true},
     [HLI_TENURE_WAIT] =
-        {[HLI_TENURE_OWN] = true, [HLI_TENURE_DYING] = true, [HLI_TENURE_DEAD] = true},
+        {[HLI_TENURE_OWN] = true, [HLI_TENURE_RELEASING] = true, [HLI_TENURE_ENDED] = true},
     [HLI_TENURE_OWN] =
-        {[HLI_TENURE_IDLE] = true, [HLI_TENURE_LOST] = true, [HLI_TENURE_DYING] = true},
-    [HLI_TENURE_IDLE] = {[HLI_TENURE_OWN] = true, [HLI_TENURE_DYING] = true},
-    [HLI_TENURE_LOST] = {[HLI_TENURE_DYING] = true, [HLI_TENURE_DEAD] = true},
-    [HLI_TENURE_DYING] = {[HLI_TENURE_DEAD] = true},
+        {[HLI_TENURE_IDLE] = true, [HLI_TENURE_LOST] = true, [HLI_TENURE_RELEASING] = true},
+    [HLI_TENURE_IDLE] = {[HLI_TENURE_OWN] = true, [HLI_TENURE_RELEASING] = true},
+    [HLI_TENURE_LOST] = {[HLI_TENURE_RELEASING] = true, [HLI_TENURE_ENDED] = true},
+    [HLI_TENURE_RELEASING] = {[HLI_TENURE_ENDED] = true},
 };
 
 static struct hl_owner owner;
@@ -65,9 +65,9 @@ Test(tenure, moves_only_as_drawn)
         }
 }
 
-Test(tenure, holds_nothing_once_it_is_lost_dying_or_dead)
+Test(tenure, holds_nothing_once_it_is_lost_releasing_or_ended)
 {
-    static const enum hli_tenure_state over[] = {HLI_TENURE_LOST, HLI_TENURE_DYING};
+    static const enum hli_tenure_state over[] = {HLI_TENURE_LOST, HLI_TENURE_RELEASING};
     for (int i = 0; i < 2; i++) {
         struct hli_tenure tenure = tenure_in(HLI_TENURE_OWN, over[i]);
         hli_tenure_move(&tenure, over[i]);
@@ -89,7 +89,7 @@ Test(tenure, tells_its_moves)
     hli_tenure_trace = trace;
     hli_tenure_move(&tenure, HLI_TENURE_WAIT);
     check_int(traced_from, HLI_TENURE_ASK);
-    check_str(hli_tenure_state_name(HLI_TENURE_DYING), "DYING");
+    check_str(hli_tenure_state_name(HLI_TENURE_RELEASING), "RELEASING");
 }
 
 Test(validity, ends_earlier_than_the_lease_by_one_percent_and_two_milliseconds)
@@ -113,10 +113,15 @@ Test(validity, counts_from_the_sending_and_never_moves_back)
 
 Test(validity, of_a_hold_ends_with_its_own_lease_at_the_latest)
 {
-    struct hli_tenure tenure = {.valid_until = 100, .hold = {.ends = HLI_NEVER}};
+    struct hli_tenure tenure = {
+        .state = HLI_TENURE_OWN, .valid_until = 100, .hold = {.ends = HLI_NEVER}};
     check_int(hli_hold_validity(&tenure), 100);
+    check(hli_hold_is_valid(&tenure, 99) && !hli_hold_is_valid(&tenure, 100));
     tenure.hold.ends = 70;
     check_int(hli_hold_validity(&tenure), 70);
+    check(hli_hold_is_valid(&tenure, 69) && !hli_hold_is_valid(&tenure, 70));
+    tenure.state = HLI_TENURE_IDLE;
+    check(!hli_hold_is_valid(&tenure, 69));
 }
 
 Test(validity, does_not_overflow_with_the_longest_lease)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * The floor: what one writes without a library, SET NX PX and a compare-and-delete script on a
+ * The floor: a lock without a library, SET NX PX and a compare-and-delete script on a
  * blocking hiredis connection. It renews nothing and cannot wait, so it is measured alone only.
  */
 #include "worker.h"

@@ -54,7 +54,7 @@ static int open_and_close(const char *url, const hl_client_options *options)
 
 static void check_client_options(const char *url)
 {
-    /* What lies behind the end of a short struct is someone else's. */
+    /* What lies behind the end of a short struct is other memory. */
     hl_client_options shorter = HL_CLIENT_OPTIONS_INIT;
     shorter.size = offsetof(hl_client_options, arg);
     memset(&shorter.arg, 0xff, sizeof(shorter.arg));
@@ -76,8 +76,9 @@ static int acquire_and_release(hl_lock *lock, const hl_acquire_options *options)
 static void check_acquire_options(hl_lock *lock, hl_owner *other)
 {
     hl_acquire_options shorter = HL_ACQUIRE_OPTIONS_INIT;
-    shorter.size = offsetof(hl_acquire_options, ret_busy);
-    memset(&shorter.ret_busy, 0xff, sizeof(shorter.ret_busy));
+    shorter.wait_ms = HL_NO_WAIT;
+    shorter.size = offsetof(hl_acquire_options, on_event);
+    memset(&shorter.on_event, 0xff, sizeof(shorter.on_event));
     expect("acquire, shorter options", acquire_and_release(lock, &shorter), 0);
 
     struct longer_acquire_options longer = {HL_ACQUIRE_OPTIONS_INIT, 0};
@@ -87,8 +88,8 @@ static void check_acquire_options(hl_lock *lock, hl_owner *other)
     expect("acquire, longer options, used tail", acquire_and_release(lock, &longer.ours),
            HL_EINVAL);
 
-    /* Busy is when ret_busy would be written, were it inside the struct. */
     hl_acquire_options theirs = HL_ACQUIRE_OPTIONS_INIT;
+    theirs.wait_ms = HL_NO_WAIT;
     theirs.owner = other;
     expect("acquire, another owner", hl_lock_acquire_with(lock, &theirs, NULL), 0);
     expect("acquire, shorter options, busy", acquire_and_release(lock, &shorter), HL_EBUSY);

@@ -1,0 +1,21 @@
+-- SPDX-FileCopyrightText: hirelock contributors
+-- SPDX-License-Identifier: MIT
+-- Enters `field` into the queue of the lock `name`, which is held, and tells its holder that a
+-- waiter is there. `time` is the answer of TIME. queue_ms of '0': no place.
+--
+-- Without a clock a client cannot tell an old grant from a new one, so then there is no queue. The
+-- first waiter in the queue publishes "w name" to the holder, and so does each waiter that asks
+-- again, since a message may be lost. For other waiters the holder knows it already, or learned it
+-- with its grant.
+local time, added = redis.pcall('TIME'), 0
+if time.err then
+  time = {'0', '0'}
+elseif queue_ms ~= '0' then
+  local arrival = time[1] .. string.sub('00000' .. time[2], -6)
+  added = redis.pcall('ZADD', queue, 'NX', arrival, field)
+  redis.pcall('PEXPIRE', queue, queue_ms)
+end
+if added ~= 1 or redis.pcall('ZCARD', queue) == 1 then
+  local client = string.match(holder, '^(.*):[^:]*$')
+  if client then redis.pcall('PUBLISH', mailbox .. client, 'w ' .. name) end
+end

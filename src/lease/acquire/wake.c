@@ -1,0 +1,102 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Waking: events from outside. Each records what is new, and the turn's plan does the rest. */
+#include "lease/acquire/wake.h"
+
+#include "lease/state/contention.h"
+
+enum { WAKE_SUBSCRIBED_MS = 5000 }; /* how long a subscription outlives its last waiter */
+
+/* A message says that the lock was released; it may be false. After messages that told nothing new,
+ * the next ones make us ask only from quiet_until on. */
+bool hli_wake_on_message(struct hli_name *name)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, name);
+    struct hli_contention *contention = name->contention;
+    struct hli_tenure *tenure = name->current;
+    contention->heard_at = turn.now;
+    bool sleeps = hli_tenure_is_contending(tenure) && tenure->asking == HLI_ASKING_NOTHING;
+    if (sleeps)
+        tenure->ask_at = hli_earlier(tenure->ask_at, contention->quiet_until);
+    hli_turn_plan(&turn);
+    bool is_asked = sleeps && name->current == tenure && tenure->asking != HLI_ASKING_NOTHING;
+    hli_turn_end(&turn);
+    return is_asked;
+}
+
+/* A client's release lets Redisson's waiters go first. */
+void hli_wake_on_yield(struct hli_name *name)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, name);
+    name->contention->has_foreign_waiters = true;
+    hli_contention_yield(name->contention, turn.now);
+    hli_turn_end(&turn);
+}
+
+void hli_wake_on_confirmed(struct hli_name *name)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, name);
+    name->contention->confirmed_at = turn.now;
+    hli_tenure_ask_soon(name->current);
+    hli_turn_end(&turn);
+}
+
+/* When a subscription without waiters ends: at once, if the next tenure has another channel. */
+static hli_ns wake_idle_until(const struct hli_name *name)
+{
+    if (name->kind->write_channel)
+        return 0;
+    return hli_after_ms(name->contention->idle_since, WAKE_SUBSCRIBED_MS);
+}
+
+void hli_wake_plan(struct hli_turn *turn)
+{
+    const struct hli_name *name = turn->name;
+
+    if (name->contention && name->contention->listens && TAILQ_EMPTY(&name->waiters))
+        hli_turn_timer(turn, wake_idle_until(name));
+}
+
+/* Ends the subscription of a name without waiters? Yes, if it was idle for long enough, or if
+ * another name of this process shares it. */
+static bool wake_stops_listening(const struct hli_turn *turn)
+{
+    struct hli_contention *contention = turn->name->contention;
+
+    if (!contention || !contention->listens || !TAILQ_EMPTY(&turn->name->waiters) ||
+        (turn->now < wake_idle_until(turn->name) && !hli_contention_is_shared(contention)))
+        return false;
+    contention->listens = false;
+    contention->confirmed_at = 0;
+    return true;
+}
+
+void hli_wake_on_timer(struct hli_name *name)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, name);
+    if (name->contention)
+        name->contention->timer_at = HLI_NEVER; /* it has come */
+    bool drops = wake_stops_listening(&turn);
+    hli_turn_end(&turn);
+    if (drops)
+        hli_contention_stop_listening(name->contention);
+}
+
+static void wake_timerless(struct hli_name *name, void *arg)
+{
+    (void)arg;
+    hli_wake_on_timer(name);
+}
+
+void hli_client_wake_timerless(void *arg)
+{
+    hli_names_visit(arg, wake_timerless, NULL);
+}

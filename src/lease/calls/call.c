@@ -1,0 +1,450 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Calls of one request. */
+#include "lease/calls/call.h"
+
+#include "base/check.h"
+#include "base/error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CALL_RETRY_MS = 100 };
+
+static bool call_check(struct hli_wait *wait, hli_ns now);
+static void call_done(struct hli_op *op, const struct hli_answer *answer);
+
+static void call_tell(struct hli_async *async, int code, const hl_error *err);
+
+static struct hli_call *call_of(struct hli_async *async)
+{
+    return HLI_OF(async, struct hli_call, async);
+}
+
+static void call_freed(struct hli_async *async)
+{
+    struct hli_call *call = call_of(async);
+    hl_client *client = call->client;
+
+    hli_op_deinit(&call->op);
+    hli_mutex_deinit(&call->mutex);
+    if (call->name)
+        call->drop_name(call->name);
+    free(call);
+    hli_client_unref(client);
+}
+
+struct hli_call *hli_call_new(const struct hli_call_kind *kind, hl_client *client)
+{
+    struct hli_call *call = calloc(1, kind->size > 0 ? kind->size : sizeof(struct hli_call));
+
+    if (!call)
+        return NULL;
+    hli_async_init(&call->async, &call->wait, call_freed);
+    call->async.tell = call_tell;
+    hli_client_ref(client);
+    call->client = client;
+    call->kind = kind;
+    call->op.done = call_done;
+    hli_mutex_init(&call->mutex);
+    hli_call_set_timeout(call, -1);
+    return call;
+}
+
+void hli_call_set_timeout(struct hli_call *call, int64_t timeout_ms)
+{
+    struct hli_wait *wait = &call->wait;
+
+    hli_wait_init(wait, call->client, timeout_ms, &call->async.err);
+    wait->check = call_check;
+    wait->check_at = wait->first_check_at = hli_earlier(
+        wait->deadline, hli_after_ms(wait->started, call->client->settings.outage_timeout_ms));
+}
+
+static void call_unref(struct hli_call *call)
+{
+    hli_async_unref(&call->async);
+}
+
+int hli_call_fail(struct hli_call *call, int code, const char *text)
+{
+    hl_error *err = &call->async.err;
+    char shown[96];
+
+    if (call->about.length == 0)
+        return hli_fail(err, code, "%s: %s", call->kind->verb, text);
+    hli_error_escape(shown, sizeof(shown), call->about.data, call->about.length);
+    return hli_fail(err, code, "%s '%s': %s", call->kind->verb, shown, text);
+}
+
+/* Sets the result. True: this thread is to wake the caller. With the mutex. */
+static bool call_finish(struct hli_call *call, int code)
+{
+    if (call->wait.is_finished)
+        return false;
+    call->wait.is_finished = true;
+    call->wait.code = code;
+    return true;
+}
+
+/* The code of a call without an answer: a change that was sent is in doubt, because it may have run
+ * or may run yet. With the mutex. */
+static int call_unheard(const struct hli_call *call, int code)
+{
+    return call->kind->changes_data && (call->may_have_run || call->is_in_flight) ? HL_EINDOUBT
+                                                                                  : code;
+}
+
+static void call_end(struct hli_call *call, int code, const char *text)
+{
+    hli_mutex_lock(&call->mutex);
+    call->is_in_flight = false;
+    code = call_unheard(call, code);
+    bool ends = call_finish(call, code);
+    if (ends && code < 0)
+        hli_call_fail(call, code, text);
+    hli_mutex_unlock(&call->mutex);
+    if (ends)
+        hli_wait_wake(&call->wait);
+}
+
+static bool call_time_out(struct hli_call *call, hli_ns now)
+{
+    char text[192];
+    int code = call->problem;
+
+    if (code < 0)
+        snprintf(text, sizeof(text), "%s", call->problem_text);
+    else
+        snprintf(text, sizeof(text), "no answer from %s within %lld ms",
+                 hli_link_where(call->client->link),
+                 (long long)((now - call->wait.started) / 1000000));
+    if (code == 0)
+        code = now >= call->wait.deadline ? HL_ETIMEDOUT : HL_ECONN;
+    code = call_unheard(call, code);
+    hli_call_fail(call, code, text);
+    return call_finish(call, code);
+}
+
+static bool call_check(struct hli_wait *wait, hli_ns now)
+{
+    struct hli_call *call = HLI_OF(wait, struct hli_call, wait);
+    hli_ns outage_at = hli_after_ms(wait->started, call->client->settings.outage_timeout_ms);
+    bool ends = false;
+
+    hli_mutex_lock(&call->mutex);
+    if (!wait->is_finished && (now >= wait->deadline || now >= outage_at))
+        ends = call_time_out(call, now);
+    bool goes_on = !wait->is_finished;
+    wait->check_at = hli_earlier(wait->deadline, outage_at);
+    hli_mutex_unlock(&call->mutex);
+    if (ends)
+        hli_wait_wake(wait);
+    return goes_on;
+}
+
+static bool call_is_over(struct hli_call *call)
+{
+    hli_mutex_lock(&call->mutex);
+    bool over = call->wait.is_finished;
+    hli_mutex_unlock(&call->mutex);
+    return over;
+}
+
+/* Puts the call into the client's list, with the op's reference. The calls of the list are sent
+ * together, after a pause that grows up to poll_ms while the server refuses some: it is in trouble,
+ * and the calls may be thousands. */
+static void call_wait_on(struct hli_call *call, bool was_refused)
+{
+    hl_client *client = call->client;
+
+    hli_mutex_lock(&client->calls_mutex);
+    TAILQ_INSERT_TAIL(&client->calls, call, link);
+    client->were_refused = client->were_refused || was_refused;
+    int64_t pause_ms = (int64_t)CALL_RETRY_MS << (client->refusals < 6 ? client->refusals : 6);
+    hli_mutex_unlock(&client->calls_mutex);
+    if (pause_ms > client->settings.poll_ms)
+        pause_ms = client->settings.poll_ms;
+    hli_timer_set_earlier(client->loop, &client->calls_timer, hli_after_ms(hli_now(), pause_ms));
+}
+
+static void call_send(struct hli_call *call)
+{
+    hli_async_ref(&call->async); /* the op's */
+    if (call->kind->is_early && call->kind->is_early(call)) {
+        call_wait_on(call, false);
+        return;
+    }
+    hli_mutex_lock(&call->mutex);
+    call->is_in_flight = true;
+    hli_mutex_unlock(&call->mutex);
+    hli_link_send(call->client->link, &call->op);
+}
+
+/* Notes the problem; the call waits for the link, or for a pause to end. */
+static void call_retry_later(struct hli_call *call, const struct hli_answer *answer)
+{
+    hli_mutex_lock(&call->mutex);
+    call->is_in_flight = false;
+    if (answer->verdict == HLI_UNKNOWN && !call->may_have_run) {
+        call->may_have_run = true;
+        call->ran_at = call->op.sent_at;
+    }
+    call->problem = answer->code;
+    snprintf(call->problem_text, sizeof(call->problem_text), "%s", answer->text);
+    hli_mutex_unlock(&call->mutex);
+    call_wait_on(call, answer->verdict == HLI_REFUSED);
+}
+
+/* Handles one call of the list. A change is not sent when the call's time is nearly over: still
+ * under way at the end, it would be in doubt, which is worse than the problem known by now. No copy
+ * may be sent when Redis may have forgotten the note by which it recognises a copy. */
+static void call_retry(struct hli_call *call)
+{
+    hli_ns now = hli_now();
+
+    hli_mutex_lock(&call->mutex);
+    bool is_over = call->wait.is_finished;
+    bool is_forgotten = call->may_have_run && call->repeat_ms > 0 &&
+                        now >= hli_after_ms(call->ran_at, call->repeat_ms);
+    bool is_late = !is_over && call->kind->changes_data && /* over, its check is the caller's */
+                   hli_after_ms(now, CALL_RETRY_MS) >= call->wait.check_at;
+    hli_mutex_unlock(&call->mutex);
+    if (atomic_load(&call->client->is_closed)) {
+        call_end(call, HL_ECANCELED, "the client is closed");
+    } else if (is_forgotten) {
+        call_end(call, HL_EINDOUBT, "no answer, and it cannot be repeated any more");
+    } else if (is_late) {
+        hli_async_ref(&call->async); /* the list's */
+        call_wait_on(call, false);
+    } else if (!is_over) {
+        call_send(call);
+    }
+}
+
+static const char *call_text(const struct hli_call *call, int code)
+{
+    return code == call->kind->no && call->kind->no_text ? call->kind->no_text : hl_err_text(code);
+}
+
+int hli_call_read_done(struct hli_call *call, const struct hli_reply *reply)
+{
+    int64_t status = -2;
+
+    hli_reply_integer_at(reply, 0, &status);
+    switch (status) {
+    case 1:
+        return HL_OK;
+    case 0:
+        return call->kind->no < 0 ? call->kind->no : HL_ESERVER;
+    case -1:
+        return HL_ELOST;
+    default:
+        return HL_ESERVER;
+    }
+}
+
+static void call_read(struct hli_call *call, const struct hli_reply *reply)
+{
+    hli_mutex_lock(&call->mutex);
+    bool ends = false;
+    if (!call->wait.is_finished) {
+        int code =
+            call->kind->read ? call->kind->read(call, reply) : hli_call_read_done(call, reply);
+        if (code < 0 && call->async.err.code != code)
+            hli_call_fail(call, code, call_text(call, code));
+        ends = call_finish(call, code);
+    }
+    hli_mutex_unlock(&call->mutex);
+    if (ends)
+        hli_wait_wake(&call->wait);
+}
+
+static bool call_may_retry(const struct hli_call *call, const struct hli_answer *answer)
+{
+    switch (answer->verdict) {
+    case HLI_REFUSED:
+        return true;
+    case HLI_UNSENT:
+        return answer->code != HL_EDENIED;
+    case HLI_UNKNOWN:
+        return call->kind->is_repeatable;
+    default:
+        return false;
+    }
+}
+
+static int call_failure(const struct hli_call *call, const struct hli_answer *answer)
+{
+    if (answer->verdict == HLI_UNKNOWN)
+        return HL_EINDOUBT;
+    bool is_denied = answer->verdict == HLI_FAILED && hli_answer_is(answer, "NOPERM");
+    return is_denied && call->kind->may_be_denied ? HL_OK : answer->code;
+}
+
+static void call_done(struct hli_op *op, const struct hli_answer *answer)
+{
+    struct hli_call *call = HLI_OF(op, struct hli_call, op);
+
+    if (answer->verdict == HLI_REPLIED) {
+        call_read(call, answer->reply);
+    } else if (!call_is_over(call)) {
+        if (answer->verdict == HLI_BOUNCED) {
+            hli_link_send(call->client->link, op);
+            return;
+        }
+        if (call_may_retry(call, answer)) {
+            call_retry_later(call, answer);
+            return;
+        }
+        call_end(call, call_failure(call, answer), answer->text);
+    }
+    call_unref(call); /* the op's */
+}
+
+static struct hli_call *calls_take(hl_client *client)
+{
+    hli_mutex_lock(&client->calls_mutex);
+    struct hli_call *call = TAILQ_FIRST(&client->calls);
+    if (call)
+        TAILQ_REMOVE(&client->calls, call, link);
+    hli_mutex_unlock(&client->calls_mutex);
+    return call;
+}
+
+/* Handles as many calls as the list has at the begin, because calls that cannot be sent return to
+ * it. */
+void hli_calls_retry(hl_client *client)
+{
+    size_t count = 0;
+    struct hli_call *call;
+
+    hli_mutex_lock(&client->calls_mutex);
+    TAILQ_FOREACH (call, &client->calls, link)
+        count++;
+    client->refusals = client->were_refused ? client->refusals + 1 : 0;
+    client->were_refused = false;
+    hli_mutex_unlock(&client->calls_mutex);
+    for (; count > 0 && (call = calls_take(client)); count--) {
+        call_retry(call);
+        call_unref(call); /* the list's, which was the op's */
+    }
+}
+
+void hli_calls_fail(hl_client *client, int code, const char *text)
+{
+    struct hli_call *call;
+
+    while ((call = calls_take(client))) {
+        call_end(call, code, text);
+        call_unref(call); /* the list's, which was the op's */
+    }
+}
+
+static void call_settle(struct hli_call *call)
+{
+    if (call->kind->settle)
+        call->kind->settle(call, call->wait.code);
+}
+
+void hli_call_overrule(struct hli_call *call, int code, const char *text)
+{
+    call->wait.code = hli_call_fail(call, code, text);
+}
+
+static int call_block(struct hli_call *call)
+{
+    const struct hli_completion *completion = &call->async.completion;
+    int cancelability = hli_cancelability_off();
+
+    hli_link_lead_begin(call->client->link);
+    call_send(call);
+    hli_wait_block(&call->wait);
+    hli_cancelability_restore(cancelability);
+    call_settle(call);
+    int code = call->wait.code;
+    if (code < 0 && completion->err)
+        *completion->err = call->async.err;
+    if (code == HL_OK && completion->ret_count)
+        *completion->ret_count = call->count;
+    call_unref(call);
+    return code;
+}
+
+static void call_finished(struct hli_wait *wait)
+{
+    call_settle(HLI_OF(wait, struct hli_call, wait));
+    hli_async_finished(wait);
+}
+
+static void call_start(struct hli_async *async)
+{
+    call_send(call_of(async));
+}
+
+static void call_tell(struct hli_async *async, int code, const hl_error *err)
+{
+    const struct hli_completion *completion = &async->completion;
+    int64_t count = code < 0 ? 0 : call_of(async)->count;
+
+    if (completion->done)
+        completion->done(code, err, completion->arg);
+    else if (completion->counted)
+        completion->counted(code, count, err, completion->arg);
+    else
+        completion->token(code, (uint64_t)count, err, completion->arg);
+}
+
+static int call_prepare(struct hli_call *call, const void *what)
+{
+    struct hli_args args;
+    int rc = call->kind->prepare(call, &args, what);
+
+    if (rc < 0)
+        return rc;
+    return hli_args_end(&args, &call->op) < 0
+               ? hli_call_fail(call, HL_ENOMEM, "out of memory; nothing was sent")
+               : 0;
+}
+
+/* Ends a call that does not begin, and whose error is set. */
+static int call_refuse(struct hli_call *call, int code)
+{
+    call->wait.code = code;
+    call_settle(call);
+    code = call->wait.code;
+    hli_fail(call->async.completion.err, code, "%s", call->async.err.text);
+    call_unref(call);
+    return code;
+}
+
+int hli_call_run(struct hli_call *call, const void *what, const struct hli_completion *completion)
+{
+    if (!call)
+        return hli_no_memory(completion->err);
+    call->async.completion = *completion;
+    int rc = call_prepare(call, what);
+    if (rc < 0)
+        return call_refuse(call, rc);
+    if (!completion->is_async)
+        return call_block(call);
+    call->wait.finished = call_finished;
+    hli_async_ref(&call->async); /* for call_refuse() */
+    rc = hli_async_begin(&call->async, call_start);
+    if (rc < 0)
+        return call_refuse(call, hli_call_fail(call, rc, hl_err_text(rc)));
+    call_unref(call);
+    return 0;
+}
+
+int hli_client_run(hl_client *client, const struct hli_call_kind *kind, const void *what,
+                   const struct hli_completion *completion)
+{
+    int rc = hli_client_enter_call(client, completion);
+
+    if (rc < 0)
+        return rc;
+    rc = hli_call_run(hli_call_new(kind, client), what, completion);
+    hli_client_leave(client);
+    return rc;
+}

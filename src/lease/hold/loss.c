@@ -1,0 +1,158 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Losing a hold: by the clock, by word of the server, or because its thread has gone. */
+#include "lease/hold/loss.h"
+
+#include "base/check.h"
+#include "lease/hold/hold.h"
+#include "lease/state/notice.h"
+#include "lease/state/waiters.h"
+
+#include <stdio.h>
+
+void hli_loss_write(const struct hli_tenure *tenure, hli_ns now, const char *advice,
+                    char text[HLI_LOSS_SIZE])
+{
+    char when[48] = "";
+
+    if (tenure->lost_at != 0)
+        snprintf(when, sizeof(when), " (%s, %.1f s ago)", tenure->loss.reason,
+                 (double)(now - tenure->lost_at) / 1e9);
+    snprintf(text, HLI_LOSS_SIZE, "the hold ended before its release%s%s", when, advice);
+}
+
+void hli_loss_fail(struct hli_turn *turn, struct hli_acquire *acquire,
+                   const struct hli_tenure *tenure)
+{
+    char text[HLI_LOSS_SIZE];
+
+    hli_loss_write(tenure, turn->now, HLI_LOSS_ADVICE, text);
+    hli_waiters_fail(turn, acquire, HL_ELOST, text);
+}
+
+/* Has the hold's lease time ended while its key may stand for longer? A nested call may have got a
+ * longer lease; the other half of a read-write lock may prolong the key. */
+static bool loss_leaves_a_key(const struct hli_turn *turn, const struct hli_tenure *tenure)
+{
+    const struct hli_hold *hold = &tenure->hold;
+    const struct hli_kind *kind = turn->name->kind;
+
+    return turn->now >= hold->ends && !kind->is_forgotten &&
+           (tenure->valid_until > hold->ends || tenure->longest_lease_ms > hold->watch_ms ||
+            kind->sibling);
+}
+
+void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const char *reason)
+{
+    struct hli_name *name = turn->name;
+
+    HLI_CHECK(name->current == tenure);
+    if (tenure->state == HLI_TENURE_IDLE) {
+        hli_releasing_begin(turn, tenure);
+        return;
+    }
+    bool leaves_a_key = loss_leaves_a_key(turn, tenure);
+    tenure->lost_at = turn->now;
+    tenure->loss.reason = reason;
+    if (tenure->reentry)
+        hli_loss_fail(turn, tenure->reentry, tenure);
+    hli_hold_end(tenure, turn->now);
+    /* A renewal may be in flight: the key can stand for a whole lease from now. */
+    tenure->give_up_at =
+        hli_after_ms(hli_later(tenure->valid_until, turn->now), tenure->longest_lease_ms) +
+        hli_lease_margin(tenure->longest_lease_ms);
+    hli_tenure_move(tenure, HLI_TENURE_LOST);
+    name->current = NULL;
+    TAILQ_INSERT_TAIL(&name->past, tenure, link);
+    hli_turn_unwatch(turn, tenure);
+    if (tenure->hold.is_accepted) {
+        hli_count(&name->client->counters.losses);
+        hli_notice_loss(turn, tenure, reason);
+    }
+    if (leaves_a_key)
+        hli_releasing_orphan(turn, tenure->number); /* its owner's release comes later */
+}
+
+bool hli_loss_by_time(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    bool is_over = turn->now >= hli_hold_validity(tenure) && !tenure->is_returned;
+
+    if (is_over)
+        hli_loss_declare(turn, tenure, "expired");
+    return is_over;
+}
+
+/* The thread has ended inside its hold, so the guarded data is in an unknown state: the key stays
+ * until its lease is over, unless the user set HL_CLIENT_RELEASE_ON_THREAD_EXIT. The lost tenure
+ * stays as long, or its key would look like an orphan. */
+static void loss_abandon(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    if (turn->name->client->settings.flags & HL_CLIENT_RELEASE_ON_THREAD_EXIT)
+        hli_releasing_begin(turn, tenure);
+    else
+        hli_loss_declare(turn, tenure, "thread exit");
+}
+
+/* Judges the hold by the clock alone; true when there is nothing left to warn of, or to renew. */
+static bool loss_by_clock(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    const struct hli_hold *hold = &tenure->hold;
+
+    if (tenure->is_returned)
+        return true; /* the answer will tell what became of it */
+    if (!hold->owner->client && atomic_load(&hold->owner->has_exited))
+        loss_abandon(turn, tenure);
+    else if (turn->now >= hli_hold_validity(tenure))
+        hli_loss_declare(turn, tenure, "expired");
+    else if (turn->now >= hold->max_hold_at)
+        hli_loss_declare(turn, tenure, "max_hold");
+    return tenure->state != HLI_TENURE_OWN;
+}
+
+static void loss_warn(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    if (!hli_hold_is_warned(tenure) || turn->now < hli_hold_jeopardy_at(tenure))
+        return;
+    tenure->in_jeopardy = true;
+    hli_notice_warning(turn, tenure, HL_EVENT_JEOPARDY);
+}
+
+/* For a hold with a lease time the renewal only checks that the key is there; it does not extend.
+ */
+static void loss_begin_renewal(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    const struct hli_hold *hold = &tenure->hold;
+
+    tenure->is_renewing = true;
+    tenure->renew_lease_ms =
+        hold->is_watched ? hold->watch_ms
+                         : hli_ms_left(turn->now, hli_later(tenure->valid_until, hold->ends)) + 1;
+}
+
+/* All renewals that are due soon go together; a short lease's "soon" is shorter. */
+static bool loss_is_renewal_due(const struct hli_turn *turn, const struct hli_tenure *tenure)
+{
+    hli_ns slack = hli_earlier(hli_lease_slack(tenure->name->client->settings.watchdog_timeout_ms),
+                               hli_lease_slack(tenure->valid_ms));
+    hli_ns planned = hli_later(tenure->renew_at - tenure->hold.began, 0); /* short for a grant */
+
+    return (hli_hold_is_renewed(tenure) || tenure->is_doubted) && !tenure->is_renewing &&
+           turn->now + hli_earlier(slack, planned / 4) >= tenure->renew_at;
+}
+
+bool hli_loss_check(struct hli_tenure *tenure)
+{
+    struct hli_turn turn;
+    bool renew = false;
+
+    hli_turn_begin(&turn, tenure->name);
+    tenure->visit_at = HLI_NEVER; /* the turn's end tells the watchdog anew */
+    if (tenure->state == HLI_TENURE_OWN && !loss_by_clock(&turn, tenure)) {
+        loss_warn(&turn, tenure);
+        renew = loss_is_renewal_due(&turn, tenure);
+        if (renew)
+            loss_begin_renewal(&turn, tenure);
+    }
+    hli_turn_end(&turn);
+    return renew;
+}

@@ -1,0 +1,477 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Releasing. From the moment a release is called the hold is over for this process, whatever the
+ * answer; the release is repeated in the background until the server answers or the lease is over
+ * by itself. Repeating it is harmless, because its field is never used again.
+ */
+#include "lease/hold/release.h"
+
+#include "base/check.h"
+#include "base/error.h"
+#include "lease/hold/hold.h"
+#include "lease/hold/keep.h"
+#include "lease/hold/loss.h"
+#include "lease/hold/write.h"
+#include "lease/state/contention.h"
+#include "lease/state/notice.h"
+
+#include <stdio.h>
+
+enum { RELEASE_RETRY_MS = 100 };
+
+static void release_done(struct hli_op *op, const struct hli_answer *answer);
+static void release_tell(struct hli_turn *turn, struct hli_tenure *tenure, int code,
+                         const char *text);
+
+/* Must the release wait for the answer of an ACQUIRE in flight? The ACQUIRE runs first. If the hold
+ * was over by then, it has put its field into the lock once more, and the release would find that
+ * field and write. So a release that writes waits for the answer. */
+static bool release_awaits_answer(const struct hli_tenure *tenure)
+{
+    return tenure->write && tenure->asking == HLI_ASKING_ACQUIRE;
+}
+
+bool hli_release_blocks_ask(const struct hli_name *name)
+{
+    bool has_foreign_waiters = name->contention && name->contention->has_foreign_waiters;
+    const struct hli_tenure *tenure;
+
+    TAILQ_FOREACH (tenure, &name->past, link)
+        if ((tenure->is_releasing || release_awaits_answer(tenure)) &&
+            (!tenure->is_posted || has_foreign_waiters))
+            return true;
+    return false;
+}
+
+static int64_t release_min_hold_left_ms(const struct hli_tenure *tenure, hli_ns now)
+{
+    hli_ns left = tenure->hold.min_hold_until - now;
+
+    return left > 0 ? left / 1000000 + 1 : 0;
+}
+
+static int release_format(struct hli_tenure *tenure, hli_ns now)
+{
+    /* A lost hold no longer decides how long the key rests. */
+    const struct hli_kind *kind = tenure->name->kind;
+    const struct hli_release_request release_request = {
+        .count = tenure->count_kept,
+        .min_hold_left_ms = tenure->was_alive ? release_min_hold_left_ms(tenure, now) : 0,
+        .yields = kind->is_handed_on && hli_contention_may_yield(tenure->name, now),
+        .is_silent = tenure->is_silent,
+        .write = tenure->write,
+    };
+
+    tenure->release_yields = release_request.yields;
+    tenure->release.done = release_done;
+    return kind->release(tenure, &tenure->release, &release_request);
+}
+
+/* Without memory the timer tries again. */
+static void release_send(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    /* A key rests until a fixed time: a repeated release has less time to name. */
+    bool is_stale = tenure->hold.min_hold_until > 0 || !tenure->release.bytes;
+    if (is_stale && release_format(tenure, turn->now) < 0 && !tenure->release.bytes) {
+        tenure->retry_at = hli_after_ms(turn->now, RELEASE_RETRY_MS);
+        hli_turn_timer(turn, tenure->retry_at);
+        return;
+    }
+    tenure->is_releasing = true;
+    hli_turn_send(turn, tenure, &tenure->release);
+}
+
+/* The release goes out without its value, and is formatted anew. */
+static void release_drop_write(struct hli_tenure *tenure)
+{
+    hli_write_unref(tenure->write);
+    tenure->write = NULL;
+    hli_op_deinit(&tenure->release);
+}
+
+/* Drops the value unless it is certain that the hold stood. */
+void hli_release_behind(struct hli_turn *turn, struct hli_tenure *tenure, bool stood)
+{
+    if (!tenure->write || stood)
+        return;
+    release_tell(turn, tenure, HL_ELOST, "the hold ended before its release; nothing is written");
+    release_drop_write(tenure);
+}
+
+/* Ends the call with an error. */
+static void release_fail(struct hli_turn *turn, struct hli_wait *wait, int code, const char *text)
+{
+    hli_turn_finish(turn, wait, hli_name_fail(wait->err, code, turn->name, "release", text));
+}
+
+/* Releases a level of a lost hold: HL_ELOST for each level, and after the last one the release
+ * request goes out all the same. */
+static void release_lost(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_wait *wait)
+{
+    char why[HLI_LOSS_SIZE];
+
+    hli_loss_write(tenure, turn->now, "", why);
+    release_fail(turn, wait, HL_ELOST, why);
+    if (--tenure->hold.count == 0)
+        hli_releasing_begin(turn, tenure);
+}
+
+/* Releases the last level, and the lock. The request is formatted first: without memory nothing is
+ * changed. */
+static void release_hold(struct hli_turn *turn, struct hli_tenure *tenure,
+                         const struct hli_release_mode *mode, struct hli_wait *wait)
+{
+    tenure->was_alive = true;
+    tenure->is_silent = mode->is_silent;
+    tenure->write = mode->write;
+    if (mode->write && mode->write->token == 0)
+        mode->write->token = tenure->hold.token;
+    if (release_format(tenure, turn->now) < 0) {
+        tenure->was_alive = false;
+        tenure->write = NULL;
+        release_fail(turn, wait, HL_ENOMEM, "out of memory; still held");
+        return;
+    }
+    if (mode->write)
+        hli_write_ref(mode->write); /* the tenure's */
+    tenure->is_posted = mode->is_posted;
+    if (mode->is_posted)
+        hli_turn_finish(turn, wait, HL_OK);
+    else
+        tenure->releaser = wait;
+    hli_releasing_begin(turn, tenure);
+    hli_release_behind(turn, tenure, !tenure->is_unsure);
+}
+
+/* Releases one level of a live hold. A value is written with the last level only. */
+static void release_live(struct hli_turn *turn, struct hli_tenure *tenure,
+                         const struct hli_release_mode *mode, struct hli_wait *wait)
+{
+    bool is_inner = tenure->hold.count > 1;
+
+    if (is_inner && mode->write) {
+        release_fail(turn, wait, HL_EINVAL, "only the last level is written with; still held");
+    } else if (is_inner) {
+        tenure->hold.count--;
+        hli_turn_finish(turn, wait, HL_OK);
+    } else if (!mode->write &&
+               (hli_keep_pass(turn, tenure) || hli_keep_retain(turn, tenure, mode->retain_ms))) {
+        hli_turn_finish(turn, wait, HL_OK);
+    } else {
+        release_hold(turn, tenure, mode, wait);
+    }
+}
+
+static void release_begin(struct hli_turn *turn, struct hl_owner *owner,
+                          const struct hli_release_mode *mode, struct hli_wait *wait)
+{
+    struct hli_tenure *tenure = hli_name_hold_of(turn->name, owner);
+
+    if (tenure && tenure->state == HLI_TENURE_OWN)
+        hli_loss_by_time(turn, tenure);
+    if (!tenure || !tenure->hold.is_accepted)
+        release_fail(turn, wait, HL_ENOTOWNER, hl_err_text(HL_ENOTOWNER));
+    else if (tenure->reentry || tenure->is_returned)
+        release_fail(turn, wait, HL_EINVAL, "its owner has another call under way");
+    else if (tenure->state == HLI_TENURE_LOST)
+        release_lost(turn, tenure, wait);
+    else
+        release_live(turn, tenure, mode, wait);
+}
+
+/* May this release go into a batch? Only if no process is known to wait, and the key does not rest.
+ */
+static bool release_is_simple(const struct hli_turn *turn, const struct hli_op *op)
+{
+    const struct hli_contention *contention = turn->name->contention;
+
+    if (op->done != release_done)
+        return false;
+    const struct hli_tenure *tenure = HLI_OF(op, struct hli_tenure, release);
+    return turn->name->kind->release_all && !tenure->has_waiters && !tenure->is_silent &&
+           tenure->hold.min_hold_until <= turn->now &&
+           !(contention && contention->has_foreign_waiters);
+}
+
+/* Takes the release out of the turn, if it may go into a batch; else NULL. */
+static struct hli_op *release_take_out(struct hli_turn *turn)
+{
+    hli_turn_plan(turn);
+    struct hli_op *op = TAILQ_FIRST(&turn->send);
+    if (!op || !release_is_simple(turn, op))
+        return NULL;
+    TAILQ_REMOVE(&turn->send, op, link);
+    return op;
+}
+
+void hli_release_start(struct hli_name *name, struct hl_owner *owner,
+                       const struct hli_release_mode *mode, struct hli_wait *wait,
+                       struct hli_op **ret_op)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, name);
+    release_begin(&turn, owner, mode, wait);
+    if (ret_op)
+        *ret_op = release_take_out(&turn);
+    hli_turn_end(&turn);
+}
+
+/* Is the tenure LOST with nobody to release it? Its thread has ended, its owner is freed, or it is
+ * a permit that ends by itself. */
+static bool release_is_orphan(const struct hli_tenure *tenure)
+{
+    return tenure->state == HLI_TENURE_LOST &&
+           (tenure->name->kind->is_forgotten || atomic_load(&tenure->hold.owner->has_exited));
+}
+
+/* A request in flight gets its answer before the lease is over, because the link's patience is
+ * shorter; the answer's turn comes here again. */
+static void release_plan_one(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    bool is_being_released = tenure->state == HLI_TENURE_RELEASING;
+    bool is_later = is_being_released &&
+                    tenure->retry_at > turn->now; /* else it goes out behind the renewals */
+
+    if (tenure->is_releasing || tenure->asking != HLI_ASKING_NOTHING)
+        return;
+    if (turn->now < tenure->give_up_at) {
+        hli_turn_timer(turn, is_later ? hli_earlier(tenure->retry_at, tenure->give_up_at)
+                                      : tenure->give_up_at);
+    } else if (is_being_released || release_is_orphan(tenure)) {
+        release_tell(turn, tenure, HL_EINDOUBT, "no answer while the lease lasted");
+        hli_releasing_end(turn, tenure);
+    } else {
+        hli_turn_timer(turn, hli_after_ms(turn->now, tenure->longest_lease_ms));
+    }
+}
+
+static bool release_may_go(const struct hli_turn *turn, const struct hli_tenure *tenure)
+{
+    int sends = atomic_load(&turn->name->client->sends);
+
+    return tenure->state == HLI_TENURE_RELEASING && !tenure->is_releasing &&
+           !release_awaits_answer(tenure) && turn->now >= tenure->retry_at &&
+           turn->now < tenure->give_up_at &&
+           sends <= (tenure->write ? HLI_SENDS_ALL : HLI_SENDS_NO_VALUES);
+}
+
+void hli_release_plan(struct hli_turn *turn)
+{
+    struct hli_tenure *tenure, *next;
+
+    for (tenure = TAILQ_FIRST(&turn->name->past); tenure; tenure = next) {
+        next = TAILQ_NEXT(tenure, link);
+        if (release_may_go(turn, tenure))
+            release_send(turn, tenure);
+        release_plan_one(turn, tenure);
+    }
+}
+
+void hli_release_on_link_up(struct hli_turn *turn)
+{
+    struct hli_tenure *tenure;
+
+    TAILQ_FOREACH (tenure, &turn->name->past, link)
+        tenure->retry_at = 0;
+}
+
+void hli_release_end_all(struct hli_turn *turn)
+{
+    struct hli_tenure *tenure;
+
+    while ((tenure = TAILQ_FIRST(&turn->name->past))) {
+        release_tell(turn, tenure, HL_EINDOUBT, "the client was closed before the answer");
+        hli_releasing_end(turn, tenure);
+    }
+}
+
+static void release_tell(struct hli_turn *turn, struct hli_tenure *tenure, int code,
+                         const char *text)
+{
+    struct hli_wait *wait = tenure->releaser;
+
+    if (tenure->is_posted && code < 0)
+        hli_notice_release(turn, tenure, hl_err_text(code));
+    if (!wait)
+        return;
+    tenure->releaser = NULL;
+    if (code < 0)
+        release_fail(turn, wait, code, text);
+    else
+        hli_turn_finish(turn, wait, code);
+}
+
+/* Notes whether the release handed the lock to another client, which then goes first when we ask
+ * again. */
+static void release_note_next(struct hli_turn *turn, const struct hli_answer *answer)
+{
+    const struct hli_reply *next = hli_reply_text_at(answer->reply, 1);
+
+    atomic_store(&turn->name->was_handed_over, next && next->length > 0);
+}
+
+/* Notes how many of Redisson's clients listen: they get their turn, now or with the next release.
+ */
+static void release_note_foreign_waiters(struct hli_turn *turn, const struct hli_tenure *tenure,
+                                         const struct hli_answer *answer)
+{
+    int64_t foreign_waiters = 0;
+
+    if (!hli_reply_integer_at(answer->reply, 2, &foreign_waiters) || foreign_waiters < 0)
+        return; /* the script did not check */
+    struct hli_contention *contention =
+        foreign_waiters > 0 ? hli_contention_of(turn->name) : turn->name->contention;
+    if (!contention)
+        return;
+    contention->has_foreign_waiters = foreign_waiters > 0;
+    contention->yielded_at =
+        turn->now; /* each check has its price: at most one every HLI_YIELD_EVERY_MS */
+    if (foreign_waiters > 0 && tenure->release_yields)
+        hli_contention_yield(contention, turn->now);
+}
+
+/* Reports that the value was not written: because of an error, or of a larger token. */
+static void release_tell_unwritten(struct hli_turn *turn, struct hli_tenure *tenure,
+                                   const struct hli_reply *wrote)
+{
+    struct hli_answer refused = {.code = HL_EFENCED};
+    char shown[64], text[224];
+
+    hli_error_escape(shown, sizeof(shown), tenure->write->key.data, tenure->write->key.length);
+    if (wrote->kind == HLI_REPLY_ERROR) {
+        refused = hli_answer_from(wrote);
+        snprintf(text, sizeof(text), "set '%s': %s", shown, refused.text);
+    } else {
+        snprintf(text, sizeof(text), "set '%s': token %s was there before", shown, wrote->text);
+    }
+    release_tell(turn, tenure, refused.code, text);
+}
+
+/* The release found nothing: an earlier copy may have released the lock, or the hold was lost
+ * before. */
+static void release_tell_gone(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    if (tenure->is_release_unsure)
+        release_tell(turn, tenure, HL_EINDOUBT, "an earlier copy was not answered");
+    else
+        release_tell(turn, tenure, HL_ELOST,
+                     tenure->write ? "the hold ended before its release; nothing is written"
+                                   : "the hold ended before its release");
+}
+
+/* Of a release that writes: element 3 of the reply says what became of the value; a copy behind
+ * another copy may find nothing left to judge by. */
+static void release_tell_written(struct hli_turn *turn, struct hli_tenure *tenure,
+                                 const struct hli_answer *answer)
+{
+    const struct hli_reply *wrote = hli_reply_item(answer->reply, 3);
+
+    if (wrote && wrote->kind == HLI_REPLY_INTEGER && wrote->integer == 1)
+        release_tell(turn, tenure, HL_OK, NULL);
+    else if (wrote && (wrote->kind == HLI_REPLY_STRING || wrote->kind == HLI_REPLY_ERROR))
+        release_tell_unwritten(turn, tenure, wrote);
+    else
+        release_tell_gone(turn, tenure);
+}
+
+/* {1, ...}: the field held the lock until now. {0}: it holds nothing. */
+static void release_is_answered(struct hli_turn *turn, struct hli_tenure *tenure,
+                                const struct hli_answer *answer)
+{
+    int64_t status = 0;
+    bool found = hli_reply_integer_at(answer->reply, 0, &status) && status == 1;
+
+    if (found) {
+        release_note_next(turn, answer);
+        release_note_foreign_waiters(turn, tenure, answer);
+    }
+    if (tenure->write)
+        release_tell_written(turn, tenure, answer);
+    else if (found)
+        release_tell(turn, tenure, HL_OK, NULL);
+    else
+        release_tell_gone(turn, tenure);
+    hli_releasing_end(turn, tenure);
+    if (!found && tenure->may_stand)
+        hli_releasing_orphan(turn, tenure->number);
+}
+
+/* Keeps the problem for the error of a call that still waits. */
+static void release_note_problem(struct hli_tenure *tenure, const struct hli_answer *answer)
+{
+    if (!tenure->releaser)
+        return;
+    struct hli_release_wait *released = HLI_OF(tenure->releaser, struct hli_release_wait, wait);
+    snprintf(released->problem, sizeof(released->problem), "%s", answer->text);
+}
+
+/* The server refused the request as a whole. The key of the data may be the reason (an ACL, or its
+ * slot in a cluster), so the lock is released without the write. */
+static void release_is_refused(struct hli_turn *turn, struct hli_tenure *tenure,
+                               const struct hli_answer *answer)
+{
+    int code = tenure->is_release_unsure ? HL_EINDOUBT : answer->code;
+
+    release_tell(turn, tenure, code, answer->text);
+    if (!tenure->write) {
+        hli_releasing_end(turn, tenure);
+        return;
+    }
+    release_drop_write(tenure);
+    tenure->retry_at = 0;
+}
+
+static void release_answered(struct hli_turn *turn, struct hli_tenure *tenure,
+                             const struct hli_answer *answer)
+{
+    switch (answer->verdict) {
+    case HLI_REPLIED:
+        release_is_answered(turn, tenure, answer);
+        break;
+    case HLI_BOUNCED: /* it did not run: still to be done, whatever else happens */
+        tenure->retry_at = 0;
+        break;
+    case HLI_FAILED:
+        release_is_refused(turn, tenure, answer);
+        break;
+    case HLI_REFUSED:
+    case HLI_UNSENT: /* the link may be up by then */
+        release_note_problem(tenure, answer);
+        tenure->retry_at = hli_after_ms(turn->now, RELEASE_RETRY_MS);
+        break;
+    case HLI_UNKNOWN:
+        tenure->is_release_unsure = true;
+        release_note_problem(tenure, answer);
+        tenure->retry_at = HLI_NEVER; /* again when the link is up */
+        break;
+    }
+}
+
+static void release_done(struct hli_op *op, const struct hli_answer *answer)
+{
+    struct hli_tenure *tenure = HLI_OF(op, struct hli_tenure, release);
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, tenure->name);
+    tenure->is_releasing = false;
+    if (tenure->state == HLI_TENURE_RELEASING)
+        release_answered(&turn, tenure, answer);
+    hli_tenure_ask_soon(turn.name->current); /* it may have been told busy because of this tenure */
+    hli_turn_end(&turn);
+    hli_tenure_unref(tenure); /* the op's */
+}
+
+void hli_release_leave(struct hli_turn *turn, struct hli_wait *wait)
+{
+    const struct hli_release_wait *released = HLI_OF(wait, struct hli_release_wait, wait);
+    struct hli_tenure *tenure;
+
+    TAILQ_FOREACH (tenure, &turn->name->past, link)
+        if (tenure->releaser == wait)
+            break;
+    if (tenure)
+        release_tell(turn, tenure, HL_EINDOUBT,
+                     released->problem[0] ? released->problem : "no answer in time");
+}

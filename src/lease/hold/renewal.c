@@ -1,0 +1,249 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Renewals: the batch's request, and the effect of its answer on each hold. */
+#include "lease/hold/renewal.h"
+
+#include "base/check.h"
+#include "lease/hold/loss.h"
+#include "lease/state/name.h"
+#include "lease/state/notice.h"
+
+static void renewal_send(void *arg);
+static void renewal_answered(struct hli_op *op, const struct hli_answer *answer);
+
+void hli_renewal_init(struct hli_renewal *renewal, hl_client *client,
+                      void (*done)(struct hli_renewal *renewal))
+{
+    *renewal = (struct hli_renewal){.client = client, .done = done};
+    renewal->task = (struct hli_task){.run = renewal_send, .arg = renewal};
+    renewal->op.done = renewal_answered;
+    STAILQ_INIT(&renewal->tenures);
+}
+
+void hli_renewal_deinit(struct hli_renewal *renewal)
+{
+    HLI_CHECK(STAILQ_EMPTY(&renewal->tenures));
+    hli_op_deinit(&renewal->op);
+}
+
+int64_t hli_renewal_group(const struct hli_tenure *tenure)
+{
+    return tenure->renew_lease_ms * HLI_SCRIPT_COUNT + tenure->name->kind->renew;
+}
+
+bool hli_renewal_add(struct hli_renewal *renewal, struct hli_tenure *tenure)
+{
+    const struct hli_tenure *first = STAILQ_FIRST(&renewal->tenures);
+
+    if (first && (renewal->count == HLI_RENEWAL_HOLDS || first->renews_alone ||
+                  tenure->renews_alone || hli_renewal_group(first) != hli_renewal_group(tenure)))
+        return false;
+    STAILQ_INSERT_TAIL(&renewal->tenures, tenure, renewal_link);
+    renewal->count++;
+    return true;
+}
+
+struct hli_tenure *hli_renewal_pop(struct hli_renewal *renewal)
+{
+    struct hli_tenure *tenure = STAILQ_FIRST(&renewal->tenures);
+
+    if (tenure)
+        STAILQ_REMOVE_HEAD(&renewal->tenures, renewal_link);
+    return tenure;
+}
+
+static void renewal_add_hold(const struct hli_tenure *tenure, struct hli_args *args)
+{
+    struct hli_name *name = tenure->name;
+
+    hli_mutex_lock(&name->mutex);
+    if (name->kind->renewed)
+        name->kind->renewed(tenure, args);
+    else
+        hli_command_field(args, tenure);
+    hli_mutex_unlock(&name->mutex);
+}
+
+static int renewal_format(struct hli_renewal *renewal)
+{
+    const struct hli_tenure *first = STAILQ_FIRST(&renewal->tenures), *tenure;
+    struct hli_args args;
+
+    hli_args_begin_script(&args, first->name->kind->renew, renewal->count);
+    STAILQ_FOREACH (tenure, &renewal->tenures, renewal_link)
+        hli_command_name(&args, tenure->name);
+    hli_args_number(&args, first->renew_lease_ms);
+    STAILQ_FOREACH (tenure, &renewal->tenures, renewal_link)
+        renewal_add_hold(tenure, &args);
+    return hli_args_end(&args, &renewal->op);
+}
+
+/* On the loop thread. */
+static void renewal_send(void *arg)
+{
+    static const struct hli_answer no_memory = {
+        .verdict = HLI_REFUSED, .code = HL_ENOMEM, .text = "out of memory"};
+    struct hli_renewal *renewal = arg;
+
+    if (renewal_format(renewal) < 0)
+        renewal_answered(&renewal->op, &no_memory);
+    else
+        hli_link_send(renewal->client->link, &renewal->op);
+}
+
+/* A third of the renewal's lease. A hold with a lease time, whose rest gets shorter with each
+ * renewal, is renewed as often as the watchdog's holds. */
+static int64_t renewal_period_ms(const struct hli_tenure *tenure)
+{
+    const hl_client_options *settings = &tenure->name->client->settings;
+
+    return (tenure->hold.is_watched ? tenure->renew_lease_ms : settings->watchdog_timeout_ms) / 3;
+}
+
+/* Was the renewal begun before its hold got its present lease time? (The hold had a shorter one
+ * while its call waited for other names.) */
+static bool renewal_is_short(const struct hli_renewal *renewal, const struct hli_tenure *tenure)
+{
+    hli_ns ends = tenure->hold.ends;
+
+    return !tenure->hold.is_watched && ends > tenure->valid_until &&
+           ends > hli_after_ms(renewal->op.sent_at, tenure->renew_lease_ms);
+}
+
+static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal *renewal,
+                              struct hli_tenure *tenure)
+{
+    struct hli_counters *counters = &turn->name->client->counters;
+    hli_ns sent_at = renewal->op.sent_at;
+    int64_t lease_ms = tenure->renew_lease_ms;
+
+    hli_count(&counters->renewals);
+    hli_histogram_add(&counters->renewal_lag, turn->now - tenure->renew_at);
+    hli_tenure_extend(tenure, sent_at, lease_ms);
+    bool is_short = renewal_is_short(renewal, tenure);
+    tenure->renew_at = is_short ? turn->now : sent_at + HLI_MS(renewal_period_ms(tenure));
+    tenure->renew_failures = 0;
+    tenure->is_doubted =
+        is_short || (turn->name->kind->is_always_renewed && !tenure->hold.is_watched);
+    if (tenure->longest_lease_ms < lease_ms)
+        tenure->longest_lease_ms = lease_ms;
+    if (tenure->in_jeopardy)
+        hli_notice_warning(turn, tenure, HL_EVENT_SAFE);
+    tenure->in_jeopardy = false;
+}
+
+/* Plans the next try: at once, and then every request timeout (or more often, if the lease is
+ * short), until the validity ends. One failed renewal is no loss. */
+static void renewal_failed(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    const hl_client_options *settings = &turn->name->client->settings;
+    bool is_first = tenure->renew_failures == 0;
+    int64_t pause_ms = renewal_period_ms(tenure) / 4;
+
+    if (pause_ms > settings->request_timeout_ms)
+        pause_ms = settings->request_timeout_ms;
+    tenure->renew_failures++;
+    tenure->renew_at = hli_after_ms(turn->now, is_first ? 0 : pause_ms);
+}
+
+/* Applies the answer to one tenure. `count` is the count in Redis, -1: the key is gone; NULL: the
+ * renewal failed. A tenure that is no longer held, or over by the clock, does not come back. */
+static void renewal_apply(const struct hli_renewal *renewal, struct hli_tenure *tenure,
+                          const int64_t *count)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, tenure->name);
+    tenure->is_renewing = tenure->renews_alone = false;
+    if (hli_tenure_has_key(tenure) && turn.now < hli_hold_validity(tenure)) {
+        if (!count)
+            renewal_failed(&turn, tenure);
+        else if (*count < 0)
+            hli_loss_declare(&turn, tenure, "gone");
+        else
+            renewal_succeeded(&turn, renewal, tenure);
+    }
+    if (hli_tenure_has_key(tenure) && count && *count > 0)
+        tenure->least_count = tenure->most_count = (uint32_t)*count;
+    hli_turn_end(&turn);
+    hli_tenure_unref(tenure); /* the batch's */
+}
+
+/* The reply names only the holds whose count is not 1, in order: position and count. */
+static void renewal_apply_reply(struct hli_renewal *renewal, const struct hli_reply *reply)
+{
+    struct hli_tenure *tenure;
+    size_t next = 0;
+
+    for (int64_t i = 1; (tenure = hli_renewal_pop(renewal)); i++) {
+        int64_t position = 0, count = 1;
+        if (hli_reply_integer_at(reply, next, &position) && position == i &&
+            hli_reply_integer_at(reply, next + 1, &count))
+            next += 2;
+        renewal_apply(renewal, tenure, &count);
+    }
+}
+
+/* Does the reply name holds of this batch, in order? If not, it is the answer of another request.
+ */
+static bool renewal_is_meant(const struct hli_renewal *renewal, const struct hli_reply *reply)
+{
+    int64_t last = 0, position = 0;
+
+    for (size_t i = 0; i < reply->length; i += 2, last = position)
+        if (!hli_reply_integer_at(reply, i, &position) || position <= last ||
+            position > (int64_t)renewal->count)
+            return false;
+    return true;
+}
+
+static bool renewal_is_wanted(struct hli_tenure *tenure, bool alone)
+{
+    hli_mutex_lock(&tenure->name->mutex);
+    bool is_wanted = hli_tenure_has_key(tenure);
+    tenure->is_renewing = is_wanted;
+    tenure->renews_alone = alone;
+    hli_mutex_unlock(&tenure->name->mutex);
+    return is_wanted;
+}
+
+/* Leaves in the batch the tenures that are still held: they are to be sent again. */
+static void renewal_keep_wanted(struct hli_renewal *renewal, bool alone)
+{
+    for (size_t i = 0; i < renewal->count; i++) {
+        struct hli_tenure *tenure = hli_renewal_pop(renewal);
+        if (renewal_is_wanted(tenure, alone))
+            STAILQ_INSERT_TAIL(&renewal->tenures, tenure, renewal_link);
+        else
+            hli_tenure_unref(tenure); /* the batch's */
+    }
+}
+
+static void renewal_fail_all(struct hli_renewal *renewal)
+{
+    struct hli_tenure *tenure;
+
+    while ((tenure = hli_renewal_pop(renewal)))
+        renewal_apply(renewal, tenure, NULL);
+}
+
+/* A bounced batch did not run, and its script is being loaded by a command ahead of any new one. A
+ * batch that was refused for good did not run either; one name may be the cause (a key without
+ * permission, or in another slot), so each hold is asked for alone. */
+static void renewal_answered(struct hli_op *op, const struct hli_answer *answer)
+{
+    struct hli_renewal *renewal = HLI_OF(op, struct hli_renewal, op);
+    bool is_meant = answer->verdict == HLI_REPLIED && renewal_is_meant(renewal, answer->reply);
+
+    if (answer->verdict == HLI_REPLIED && !is_meant)
+        hli_link_drop(renewal->client->link, "an answer that the script does not give");
+    if (is_meant)
+        renewal_apply_reply(renewal, answer->reply);
+    else if (answer->verdict == HLI_BOUNCED)
+        renewal_keep_wanted(renewal, false);
+    else if (answer->verdict == HLI_FAILED && renewal->count > 1)
+        renewal_keep_wanted(renewal, true);
+    else
+        renewal_fail_all(renewal);
+    renewal->done(renewal);
+}

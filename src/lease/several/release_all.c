@@ -1,0 +1,237 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Release-all: every member is begun at once, and none waits for another. */
+#include "lease/several/release_all.h"
+
+#include "base/check.h"
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct release_all_member {
+    struct release_all *all; /* borrowed, immutable */
+    struct hli_release_wait released;
+    struct hli_release_mode mode; /* immutable */
+    hl_error err;
+};
+
+struct release_all {
+    struct hli_async async; /* references: each member under way has one, and a batch */
+    struct hli_wait wait;
+    struct hl_owner *owner; /* borrowed until all are begun */
+    struct hli_release_all_codes codes;
+    atomic_size_t pending; /* members without a result, plus one while members are begun; 0: over */
+    struct hli_batch batch;
+    size_t count;
+    struct release_all_member members[];
+};
+
+static struct release_all *release_all_of(struct hli_async *async)
+{
+    return HLI_OF(async, struct release_all, async);
+}
+
+static void release_all_freed(struct hli_async *async)
+{
+    struct release_all *all = release_all_of(async);
+
+    for (size_t i = 0; i < all->count; i++)
+        hli_name_unref(all->members[i].released.name);
+    hli_batch_deinit(&all->batch);
+    free(all);
+}
+
+/* The rank of a code, from harmless to bad: nothing was held; perhaps not released; refused; the
+ * lock was lost; all others: still held, or nothing done. */
+static int release_all_rank(int code)
+{
+    static const int ranks[] = {HL_OK, HL_ENOTOWNER, HL_EINDOUBT, HL_ESERVER, HL_EDENIED, HL_ELOST};
+    enum { RANKS = sizeof(ranks) / sizeof(ranks[0]) };
+
+    for (int i = 0; i < RANKS; i++)
+        if (ranks[i] == code)
+            return i;
+    return RANKS;
+}
+
+int hli_release_all_worse(int code, int other)
+{
+    return release_all_rank(other) > release_all_rank(code) ? other : code;
+}
+
+static int release_all_code(const struct release_all *all, size_t index)
+{
+    return all->members[index].released.wait.code;
+}
+
+/* "release 'a': ...; release 'c': ...", as far as there is room. */
+static void release_all_write_error(const struct release_all *all, int code, hl_error *err)
+{
+    size_t used = 0;
+
+    if (!err)
+        return;
+    err->code = code;
+    for (size_t i = 0; i < all->count && used < sizeof(err->text); i++)
+        if (release_all_code(all, i) < 0)
+            used += (size_t)snprintf(err->text + used, sizeof(err->text) - used, "%s%s",
+                                     used > 0 ? "; " : "", all->members[i].err.text);
+}
+
+static void release_all_end(struct release_all *all)
+{
+    int code = HL_OK;
+
+    for (size_t i = 0; i < all->count; i++) {
+        hli_release_wait_count(&all->members[i].released);
+        code = hli_release_all_worse(code, release_all_code(all, i));
+    }
+    if (code < 0)
+        release_all_write_error(all, code, all->wait.err);
+    all->wait.code = code;
+    hli_wait_wake(&all->wait);
+}
+
+static void release_all_has_one_less(struct release_all *all)
+{
+    if (atomic_fetch_sub(&all->pending, 1) == 1)
+        release_all_end(all);
+}
+
+static void release_all_member_finished(struct hli_wait *wait)
+{
+    struct release_all_member *member =
+        HLI_OF(HLI_OF(wait, struct hli_release_wait, wait), struct release_all_member, released);
+    struct release_all *all = member->all;
+
+    release_all_has_one_less(all);
+    hli_async_unref(&all->async); /* the member's */
+}
+
+/* Checks all members, which have the same deadline. */
+static bool release_all_check(struct hli_wait *wait, hli_ns now)
+{
+    struct release_all *all = HLI_OF(wait, struct release_all, wait);
+
+    for (size_t i = 0; i < all->count; i++) {
+        struct hli_wait *member = &all->members[i].released.wait;
+        member->check(member, now < wait->deadline ? now : hli_later(now, member->deadline));
+    }
+    return atomic_load(&all->pending) > 0;
+}
+
+/* A name that the batch left as it is, or a batch that was refused for good, is released by a
+ * request of its own. */
+static void release_all_tell(struct hli_batch *batch, size_t index, const struct hli_answer *answer,
+                             bool kept)
+{
+    struct hli_answer own = *answer;
+
+    (void)kept;
+    if (own.verdict == HLI_FAILED)
+        own.verdict = HLI_BOUNCED;
+    batch->ops[index]->done(batch->ops[index], &own);
+}
+
+static void release_all_answered(struct hli_batch *batch)
+{
+    hli_async_unref(&HLI_OF(batch, struct release_all, batch)->async); /* the batch's */
+}
+
+static int release_all_settle(struct hli_async *async)
+{
+    struct release_all *all = release_all_of(async);
+    const struct hli_release_all_codes *codes = &all->codes;
+
+    for (size_t i = 0; codes->ret && i < codes->count; i++)
+        codes->ret[i] = release_all_code(all, codes->item[i]);
+    return all->wait.code;
+}
+
+static void release_all_add_part(struct release_all *all, const struct hli_release_all_item *item)
+{
+    struct release_all_member *member = &all->members[all->count++];
+
+    hli_name_ref(item->name);
+    member->all = all;
+    member->mode = item->mode;
+    hli_release_wait_init(&member->released, item->name, &member->err);
+    member->released.wait.finished = release_all_member_finished;
+}
+
+static struct release_all *release_all_new(const struct hli_release_all_spec *what,
+                                           const struct hli_completion *completion)
+{
+    hl_client *client = what->items[0].name->client;
+    struct release_all *all =
+        calloc(1, sizeof(*all) + what->count * sizeof(struct release_all_member));
+
+    if (!all || hli_batch_init(&all->batch, client->link, what->count) < 0) {
+        free(all);
+        return NULL;
+    }
+    hli_async_init(&all->async, &all->wait, release_all_freed);
+    all->async.settle = release_all_settle;
+    all->async.completion = *completion;
+    all->owner = what->owner;
+    all->codes = what->codes;
+    hli_wait_init(&all->wait, client, client->settings.request_timeout_ms,
+                  completion->is_async ? &all->async.err : completion->err);
+    all->wait.check = release_all_check;
+    all->batch.tell = release_all_tell;
+    all->batch.answered = release_all_answered;
+    for (size_t i = 0; i < what->count; i++)
+        release_all_add_part(all, &what->items[i]);
+    return all;
+}
+
+static int release_all_format(struct hli_batch *batch)
+{
+    const struct hli_tenure *first = HLI_OF(batch->ops[0], struct hli_tenure, release);
+
+    return first->name->kind->release_all(batch);
+}
+
+/* Sends one batch; without memory for it, each request alone. */
+static void release_all_send(struct release_all *all)
+{
+    struct hli_batch *batch = &all->batch;
+
+    if (batch->count >= 2 && release_all_format(batch) == 0) {
+        hli_async_ref(&all->async); /* the batch's */
+        hli_link_send(batch->link, &batch->op);
+        return;
+    }
+    for (size_t i = 0; i < batch->count; i++)
+        hli_link_send(batch->link, batch->ops[i]);
+}
+
+static void release_all_start(struct hli_async *async)
+{
+    struct release_all *all = release_all_of(async);
+    struct hli_batch *batch = &all->batch;
+
+    if (!async->completion.is_async && !all->members[0].mode.is_posted)
+        hli_link_lead_begin(all->wait.client->link);
+    atomic_store(&all->pending, all->count + 1);
+    for (size_t i = 0; i < all->count; i++) {
+        struct release_all_member *member = &all->members[i];
+        hli_async_ref(&all->async); /* the member's */
+        struct hli_op *op = NULL;
+        hli_release_start(member->released.name, all->owner, &member->mode, &member->released.wait,
+                          &op);
+        if (op)
+            batch->ops[batch->count++] = op;
+    }
+    release_all_send(all);
+    release_all_has_one_less(all);
+}
+
+int hli_release_all_run(const struct hli_release_all_spec *what,
+                        const struct hli_completion *completion)
+{
+    struct release_all *all = release_all_new(what, completion);
+
+    return all ? hli_async_run(&all->async, release_all_start) : hli_no_memory(completion->err);
+}

@@ -1,0 +1,102 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * A kind: the properties of a lock, a read lock, a fair lock or a semaphore. The engine in this
+ * folder asks, waits, holds, renews and releases for all kinds. A kind formats its requests, and
+ * decides who waits for whom: all owners of a process in one line behind one request, or each owner
+ * with its own name, tenure and requests.
+ */
+#ifndef HLI_LEASE_STATE_KIND_H
+#define HLI_LEASE_STATE_KIND_H
+
+#include "redis/op.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hli_batch;
+struct hli_name;
+struct hli_tenure;
+struct hli_turn;
+struct hli_write;
+
+/* An ACQUIRE, or a request for a longer lease or count: `count` levels, absolute. */
+struct hli_acquire_request {
+    int64_t lease_ms;
+    uint32_t count;
+    uint32_t tokens; /* fencing tokens; 0 of a lock without */
+    bool queues;     /* if the lock is busy, the script may put the field into the queue */
+};
+
+/* A release, which leaves `count` levels with at least this lease; or, with a count of 0, nothing:
+ * the key goes to the next waiter, or rests for min_hold_left_ms. */
+struct hli_release_request {
+    uint32_t count;
+    int64_t lease_ms, min_hold_left_ms;
+    bool yields;                   /* it checks for Redisson's waiters, and lets them go first */
+    bool is_silent;                /* it publishes no message */
+    const struct hli_write *write; /* the value to be written with it, or NULL */
+};
+
+struct hli_kind {      /* immutable */
+    char id;           /* part of the key in the map of names */
+    bool is_handed_on; /* its locks have a queue in Redis: grants, passes and retained tenures */
+    bool is_per_owner; /* each owner has a name of its own */
+    bool has_no_owner; /* one thread may wait for it several times */
+    bool is_counted; /* each waiter wants a number of units: when the first waiter leaves, the next
+                        may fit */
+    bool is_forgotten; /* a hold that is lost need not be released: it is forgotten when its lease
+                          is over for certain */
+    bool is_always_renewed; /* a renewal is sent for holds with a lease time of their own, too */
+    bool writes;            /* its releases may write data */
+    bool is_braced; /* its state is in keys {name}..., which the name "{name}" would share */
+    bool is_tagged; /* its key is a hash with one holder, which may show a tag */
+    const struct hli_kind *sibling; /* the other half of a read-write lock, or NULL */
+    const char *channel;            /* prefix of its waiters' channel; the name in braces follows */
+    const char *field_suffix;       /* of its fields: "" or ":write" */
+    const char *lacks;              /* why it is busy: "too few permits"; NULL: an owner holds it */
+    const char *verb;               /* in front of an error's text; NULL: "acquire" */
+    hli_script_id renew, tag;       /* the scripts; tag: of a kind that is tagged */
+
+    /* Format requests; name mutex. Errors: HL_ENOMEM, and the op is unchanged. `release` is NULL if
+     * an acquire takes nothing that would have to be given back. */
+    int (*acquire)(const struct hli_tenure *tenure, struct hli_op *op,
+                   const struct hli_acquire_request *request);
+    int (*release)(const struct hli_tenure *tenure, struct hli_op *op,
+                   const struct hli_release_request *release_request);
+
+    /* Of a kind with is_handed_on: prolongs the lease, and asks whether others wait. */
+    int (*keep)(const struct hli_tenure *tenure, struct hli_op *op, int64_t lease_ms);
+
+    /* One request in place of those of several tenures (batch.h); NULL: each goes alone. Without a
+     * mutex. */
+    int (*acquire_all)(struct hli_batch *batch, const struct hli_acquire_request *request);
+    int (*release_all)(struct hli_batch *batch);
+
+    /* Adds the word by which a renewal names the hold; NULL: its field. Name mutex. */
+    void (*renewed)(const struct hli_tenure *tenure, struct hli_args *args);
+
+    /* How many of the units that a message announces this name's waiter needs; the rest may wake
+     * other names. NULL: a message wakes every listener. Until its hold is accepted, that hold
+     * stands for so many. */
+    uint32_t (*need)(const struct hli_name *name);
+
+    /* Writes the id that events give for the hold, with a NUL; NULL: events give the name alone.
+     * Name mutex. */
+    void (*write_id)(const struct hli_tenure *tenure, char *text);
+
+    /* Writes the channel, with a NUL, of a kind in which each tenure has its own place in the
+     * queue, and its own channel; NULL: as `channel` says. Returns its length. Name mutex. */
+    size_t (*write_channel)(const struct hli_tenure *tenure, char *text);
+
+    /* Of a lock: write the words of hl_lock_inspect and hl_lock_force_release, whose answers are
+     * those of lock_inspect.lua and lock_force_release.lua. */
+    void (*inspect)(const struct hli_name *name, struct hli_args *args);
+    void (*force)(const struct hli_name *name, struct hli_args *args);
+
+    /* Handles the reply {1, ...}, success. NULL: the first waiter begins a hold. Name mutex. */
+    void (*served)(struct hli_turn *turn, struct hli_tenure *tenure,
+                   const struct hli_answer *answer);
+};
+
+#endif

@@ -1,0 +1,359 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Names: the map, and the keys and channels derived from a name. */
+#include "lease/state/name.h"
+
+#include "base/check.h"
+#include "base/error.h"
+#include "lease/state/contention.h"
+
+#include <string.h>
+
+/* The bytes that cluster hashes (redis.io, "Redis cluster specification", hash tags). */
+static struct hli_bytes name_slot_tag(const char *text, size_t length)
+{
+    const char *open = memchr(text, '{', length);
+    const char *close = open ? memchr(open, '}', length - (size_t)(open - text)) : NULL;
+
+    if (!close || close == open + 1)
+        return (struct hli_bytes){text, length};
+    return (struct hli_bytes){open + 1, (size_t)(close - open - 1)};
+}
+
+/* As Redisson does it: in braces, unless the name has one of its own. */
+static size_t name_write_braced(char *to, struct hli_bytes name)
+{
+    bool has_brace = memchr(name.data, '{', name.length) != NULL;
+    size_t used = 0;
+
+    if (!has_brace)
+        to[used++] = '{';
+    memcpy(to + used, name.data, name.length);
+    used += name.length;
+    if (!has_brace)
+        to[used++] = '}';
+    to[used] = '\0';
+    return used;
+}
+
+size_t hli_name_derive(struct hli_bytes name, const char *prefix, char text[HLI_CHANNEL_SIZE])
+{
+    size_t used = strlen(prefix);
+
+    /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the rest follows */
+    memcpy(text, prefix, used);
+    return used + name_write_braced(text + used, name);
+}
+
+size_t hli_name_write(const struct hli_name *name, const char *prefix, char text[HLI_CHANNEL_SIZE])
+{
+    return hli_name_derive((struct hli_bytes){name->bytes, name->length}, prefix, text);
+}
+
+size_t hli_name_write_suffixed(const struct hli_name *name, const char *suffix,
+                               char text[HLI_CHANNEL_SIZE])
+{
+    size_t used = name_write_braced(text, (struct hli_bytes){name->bytes, name->length});
+
+    memcpy(text + used, suffix, strlen(suffix) + 1);
+    return used + strlen(suffix);
+}
+
+static bool name_begins(const void *bytes, size_t length, const char *prefix)
+{
+    return length >= strlen(prefix) && memcmp(bytes, prefix, strlen(prefix)) == 0;
+}
+
+/* The prefix that makes this a key of ours beside another name, or NULL: a lock of such a name
+ * would damage the other name's lock. */
+static const char *name_reserved_prefix(const void *bytes, size_t length)
+{
+    static const char *const prefixes[] = {
+        HLI_NAME_QUEUE,  HLI_NAME_FENCE,         HLI_NAME_TAG,
+        HLI_NAME_WRITER, HLI_NAME_FAIR,          HLI_NAME_NOTE,
+        HLI_NAME_TOKEN,  "redisson_lock_queue:", "redisson_lock_timeout:"};
+
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+        if (name_begins(bytes, length, prefixes[i]))
+            return prefixes[i];
+    return NULL;
+}
+
+/* Redisson derives a lock's channel with braces around the name. */
+static bool name_splits_its_slot(const void *bytes, size_t length)
+{
+    char channel[HLI_CHANNEL_SIZE];
+    size_t channel_length =
+        hli_name_derive((struct hli_bytes){bytes, length}, HLI_NAME_REDISSON_CHANNEL, channel);
+    struct hli_bytes key = name_slot_tag(bytes, length),
+                     other = name_slot_tag(channel, channel_length);
+    return key.length != other.length || memcmp(key.data, other.data, key.length) != 0;
+}
+
+int hli_name_check(const char *what, const void *bytes, size_t length, hl_error *err)
+{
+    const char *prefix;
+
+    if (length < 1)
+        return hli_fail(err, HL_EINVAL, "the %s is empty", what);
+    if (length > HLI_NAME_LIMIT)
+        return hli_fail(err, HL_EINVAL, "the %s has %zu bytes: at most %d are allowed", what,
+                        length, HLI_NAME_LIMIT);
+    if ((prefix = name_reserved_prefix(bytes, length)))
+        return hli_fail(err, HL_EINVAL, "the %s begins with %s, as keys beside a lock do", what,
+                        prefix);
+    if (name_splits_its_slot(bytes, length))
+        return hli_fail(err, HL_EINVAL,
+                        "the braces of the %s would put its keys into different slots of a cluster",
+                        what);
+    return 0;
+}
+
+/*
+ * The map's key is the bytes, their NUL, the owner key if the kind has one, and the kind's id, so
+ * that keys of two kinds are never equal.
+ */
+static size_t name_key_length(const struct hli_kind *kind, size_t length)
+{
+    return length + 1 + (kind->is_per_owner ? sizeof(struct hli_owner_key) : 0) + 1;
+}
+
+static size_t name_write_key(const struct hli_name_key *key, char *to)
+{
+    size_t used = key->length;
+
+    memcpy(to, key->bytes, used);
+    to[used++] = '\0';
+    if (key->kind->is_per_owner) {
+        memcpy(to + used, &key->owner_key, sizeof(key->owner_key));
+        used += sizeof(key->owner_key);
+    }
+    to[used++] = key->kind->id;
+    return used;
+}
+
+struct hli_owner_key hli_name_owner_key(const struct hli_name *name)
+{
+    struct hli_owner_key owner_key;
+
+    memcpy(&owner_key, name->bytes + name->length + 1, sizeof(owner_key));
+    return owner_key;
+}
+
+static struct hli_name *name_new(hl_client *client, const struct hli_name_key *key)
+{
+    size_t used = name_key_length(key->kind, key->length);
+    struct hli_name *name = calloc(1, sizeof(*name) + used);
+
+    if (!name)
+        return NULL;
+    hli_ref_init(&name->ref);
+    name->client = client;
+    name->kind = key->kind;
+    name->length = (uint16_t)key->length;
+    name_write_key(key, name->bytes);
+    hli_mutex_init(&name->mutex);
+    TAILQ_INIT(&name->past);
+    TAILQ_INIT(&name->waiters);
+    return name;
+}
+
+static void name_free(struct hli_name *name)
+{
+    HLI_CHECK(!name->current && TAILQ_EMPTY(&name->past) && TAILQ_EMPTY(&name->waiters));
+    free(name->contention);
+    free(name->settled);
+    hli_mutex_deinit(&name->mutex);
+    free(name);
+}
+
+/* Returns the name with a reference, or NULL. With the names mutex. */
+static struct hli_name *name_look_up(hl_client *client, const struct hli_name_key *key)
+{
+    char bytes[HLI_NAME_LIMIT + sizeof(struct hli_owner_key) + 2];
+
+    if (key->length > HLI_NAME_LIMIT)
+        return NULL;
+    struct hli_map_node *node = hli_map_find(&client->names, bytes, name_write_key(key, bytes));
+    if (!node)
+        return NULL;
+    hli_name_ref(HLI_OF(node, struct hli_name, node));
+    return HLI_OF(node, struct hli_name, node);
+}
+
+struct hli_name *hli_name_find(hl_client *client, const struct hli_name_key *key)
+{
+    hli_mutex_lock(&client->names_mutex);
+    struct hli_name *name = name_look_up(client, key);
+    hli_mutex_unlock(&client->names_mutex);
+    return name;
+}
+
+/* Enters `fresh` into the map, unless another was entered meanwhile. Returns the name in the map,
+ * or NULL when memory is out. */
+static struct hli_name *name_enter(struct hli_name *fresh, const struct hli_name_key *key)
+{
+    hl_client *client = fresh->client;
+
+    hli_mutex_lock(&client->names_mutex);
+    struct hli_name *name = name_look_up(client, key);
+    if (!name && hli_map_insert(&client->names, &fresh->node, fresh->bytes,
+                                name_key_length(fresh->kind, fresh->length)) == 0)
+        name = fresh;
+    hli_mutex_unlock(&client->names_mutex);
+    return name;
+}
+
+struct hli_name *hli_name_get(hl_client *client, const struct hli_name_key *key)
+{
+    struct hli_name *name = hli_name_find(client, key);
+
+    if (name)
+        return name;
+    struct hli_name *fresh = name_new(client, key);
+    if (!fresh)
+        return NULL;
+    name = name_enter(fresh, key);
+    if (name == fresh)
+        hli_client_ref(client); /* the name's */
+    else
+        name_free(fresh);
+    return name;
+}
+
+void hli_name_ref(struct hli_name *name)
+{
+    hli_ref_take(&name->ref);
+}
+
+/*
+ * The map has no reference of its own, so the last reference is dropped under the map's mutex; all
+ * others are dropped without it.
+ */
+void hli_name_unref(struct hli_name *name)
+{
+    unsigned count = atomic_load_explicit(&name->ref.count, memory_order_relaxed);
+    hl_client *client = name->client;
+
+    while (count > 1)
+        if (atomic_compare_exchange_weak_explicit(&name->ref.count, &count, count - 1,
+                                                  memory_order_acq_rel, memory_order_relaxed))
+            return;
+    hli_mutex_lock(&client->names_mutex);
+    bool last = hli_ref_drop(&name->ref);
+    if (last)
+        hli_map_remove(&client->names, &name->node);
+    hli_mutex_unlock(&client->names_mutex);
+    if (!last)
+        return;
+    name_free(name);
+    hli_client_unref(client);
+}
+
+int hli_name_fail(hl_error *err, int code, const struct hli_name *name, const char *verb,
+                  const char *text)
+{
+    char shown[96];
+
+    return hli_fail(err, code, "%s '%s': %s", verb,
+                    hli_error_escape(shown, sizeof(shown), name->bytes, name->length), text);
+}
+
+struct hli_tenure *hli_name_hold_of(const struct hli_name *name, const struct hl_owner *owner)
+{
+    struct hli_tenure *tenure = name->current;
+
+    if (tenure && tenure->state == HLI_TENURE_OWN && tenure->hold.owner == owner)
+        return tenure;
+    TAILQ_FOREACH (tenure, &name->past, link)
+        if (tenure->state == HLI_TENURE_LOST && tenure->hold.owner == owner)
+            return tenure;
+    return NULL;
+}
+
+struct hli_tenure *hli_name_tenure(const struct hli_name *name, uint64_t number)
+{
+    struct hli_tenure *tenure = name->current;
+
+    if (tenure && tenure->number == number)
+        return tenure;
+    TAILQ_FOREACH (tenure, &name->past, link)
+        if (tenure->number == number)
+            return tenure;
+    return NULL;
+}
+
+SLIST_HEAD(names_list, hli_name);
+
+static void names_collect(struct hli_map_node *node, void *arg)
+{
+    struct names_list *list = arg;
+    struct hli_name *name = HLI_OF(node, struct hli_name, node);
+
+    hli_name_ref(name);
+    SLIST_INSERT_HEAD(list, name, visit_link);
+}
+
+void hli_names_visit(hl_client *client, void (*visit)(struct hli_name *name, void *arg), void *arg)
+{
+    struct names_list list = SLIST_HEAD_INITIALIZER(list);
+    struct hli_name *name;
+
+    hli_mutex_lock(&client->names_mutex);
+    hli_map_each(&client->names, names_collect, &list);
+    hli_mutex_unlock(&client->names_mutex);
+    while ((name = SLIST_FIRST(&list))) {
+        SLIST_REMOVE_HEAD(&list, visit_link);
+        visit(name, arg);
+        hli_name_unref(name);
+    }
+}
+
+int64_t hli_command_claim_ms(const hl_client *client)
+{
+    int64_t poll_ms = client->settings.poll_ms, watchdog_ms = client->settings.watchdog_timeout_ms;
+
+    if (watchdog_ms >= 4 * poll_ms)
+        return 4 * poll_ms;
+    return watchdog_ms > 2 * poll_ms ? watchdog_ms : 2 * poll_ms;
+}
+
+void hli_command_begin(struct hli_args *args, hli_script_id script, const struct hli_name *name)
+{
+    hli_args_begin_script(args, script, 1);
+    hli_args_bytes(args, (struct hli_bytes){name->bytes, name->length});
+}
+
+void hli_command_name(struct hli_args *args, const struct hli_name *name)
+{
+    hli_args_bytes(args, (struct hli_bytes){name->bytes, name->length});
+}
+
+void hli_command_derived(struct hli_args *args, const struct hli_name *name, const char *prefix)
+{
+    char text[HLI_CHANNEL_SIZE];
+
+    const struct hli_bytes bytes = {name->bytes, name->length};
+
+    hli_args_bytes(args, (struct hli_bytes){text, hli_name_derive(bytes, prefix, text)});
+}
+
+void hli_command_channel(struct hli_args *args, const struct hli_name *name)
+{
+    char text[HLI_CHANNEL_SIZE];
+
+    hli_args_bytes(args, (struct hli_bytes){text, hli_name_write(name, name->kind->channel, text)});
+}
+
+void hli_command_publish(struct hli_args *args, const struct hli_name *name)
+{
+    hli_command_channel(args, name);
+    hli_args_text(args, "PUBLISH");
+}
+
+void hli_command_field(struct hli_args *args, const struct hli_tenure *tenure)
+{
+    char text[HLI_FIELD_SIZE];
+
+    hli_args_text(args, hli_tenure_field(tenure, text));
+}

@@ -1,0 +1,131 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * A name: everything that this process knows and does about one lock. However many threads wait for
+ * it, there is one tenure that asks Redis for it, one subscription, and one request under way.
+ */
+#ifndef HLI_LEASE_STATE_NAME_H
+#define HLI_LEASE_STATE_NAME_H
+
+#include "lease/calls/client.h"
+#include "lease/state/kind.h"
+#include "lease/state/tenure.h"
+
+enum {
+    HLI_NAME_LIMIT = 512,                   /* bytes, with the client's prefix */
+    HLI_CHANNEL_SIZE = HLI_NAME_LIMIT + 96, /* of a key or channel derived from a name */
+};
+
+/* The owner of a name whose kind has is_per_owner: an owner's number, or a permit's id. */
+struct hli_owner_key {
+    uint64_t half[2];
+};
+
+/* The key by which a name is found. */
+struct hli_name_key {
+    const struct hli_kind *kind;
+    const void *bytes;
+    size_t length;
+    struct hli_owner_key owner_key; /* zero unless the kind has is_per_owner */
+};
+
+struct hli_contention;
+struct hli_acked;
+struct hli_acquire;
+TAILQ_HEAD(hli_acquires, hli_acquire);
+
+struct hli_name {
+    struct hli_ref ref;          /* each handle, tenure, set timer and wanted channel has one */
+    uint16_t length;             /* immutable, as bytes */
+    atomic_bool was_handed_over; /* our last release granted the lock to another client */
+    const struct hli_kind *kind; /* immutable */
+    hl_client *client;           /* counted, immutable */
+    struct hli_map_node node;    /* client's names mutex */
+
+    hli_mutex mutex;            /* guards the next group */
+    struct hli_tenure *current; /* NEW, ASK, WAIT, OWN or IDLE */
+    struct hli_tenures past;    /* LOST and RELEASING */
+    struct hli_acquires waiters;
+    hli_ns asked_at; /* since when an answer that a waiter can use is missing, busy or held: when
+                        the first unanswered ACQUIRE was sent; 0: none is missing */
+    struct hli_contention *contention; /* owned; NULL until there is something to know */
+    struct hli_acked *settled;         /* owned; the same, of a kind with once commands (once.h) */
+
+    SLIST_ENTRY(hli_name) visit_link; /* loop thread: in the list of a visit to all names */
+
+    char bytes[]; /* and a NUL; then the rest of its map key, see name.c */
+};
+
+/* Finds or makes the name; the caller owns the reference. NULL when memory is out. */
+struct hli_name *hli_name_get(hl_client *client, const struct hli_name_key *key);
+/* Returns the name with a reference; NULL when this process does not know it. */
+struct hli_name *hli_name_find(hl_client *client, const struct hli_name_key *key);
+
+/* The owner key of a name whose kind has is_per_owner. */
+struct hli_owner_key hli_name_owner_key(const struct hli_name *name);
+void hli_name_ref(struct hli_name *name);
+void hli_name_unref(struct hli_name *name);
+
+/* Prefixes of the keys and channels beside a lock: Redisson's channel, our own channel, our queue,
+ * Redisson's counter of fencing tokens, the holder's tag; and beside the key of data: its fence. */
+#define HLI_NAME_REDISSON_CHANNEL "redisson_lock__channel:"
+#define HLI_NAME_OWN_CHANNEL "hirelock:"
+#define HLI_NAME_QUEUE "hirelock_queue:"
+#define HLI_NAME_TOKEN "redisson_lock_token:"
+#define HLI_NAME_FENCE "hirelock_fence:"
+#define HLI_NAME_TAG "hirelock_holder:"
+#define HLI_NAME_WRITER "hirelock_rw_writer:" /* of a read-write lock with a waiting writer */
+#define HLI_NAME_FAIR "hirelock_fair:"
+#define HLI_NAME_NOTE "hirelock_note:" /* the note of a once command */
+
+/* As Redisson derives one name from another: "prefix{name}", or "prefixname" for a name that has a
+ * brace of its own; "{name}suffix", or "namesuffix". Returns the length; a NUL follows. */
+size_t hli_name_write(const struct hli_name *name, const char *prefix, char text[HLI_CHANNEL_SIZE]);
+size_t hli_name_derive(struct hli_bytes name, const char *prefix, char text[HLI_CHANNEL_SIZE]);
+size_t hli_name_write_suffixed(const struct hli_name *name, const char *suffix,
+                               char text[HLI_CHANNEL_SIZE]);
+
+/* 1 to 512 bytes that do not begin like a key of ours, and whose braces do not put key and channel
+ * in different slots: Redisson writes channel:{name}, or channel:name when the name has a brace of
+ * its own, and Redis Cluster hashes the bytes between the first { and the next }. `what` names it
+ * in the error's text: "name" or "key". Errors: HL_EINVAL, with the broken rule in its text. */
+int hli_name_check(const char *what, const void *bytes, size_t length, hl_error *err);
+
+/* Sets the error "verb 'name': text"; returns the code. */
+int hli_name_fail(hl_error *err, int code, const struct hli_name *name, const char *verb,
+                  const char *text);
+
+/* The tenure in which this owner has a hold, live or lost; borrowed, NULL when there is none. Name
+ * mutex. */
+struct hli_tenure *hli_name_hold_of(const struct hli_name *name, const struct hl_owner *owner);
+
+/* The tenure of that number that asks, holds, is lost or is being released; borrowed, NULL when
+ * there is none. Name mutex. */
+struct hli_tenure *hli_name_tenure(const struct hli_name *name, uint64_t number);
+
+/* Calls visit for every name of the client, with a reference and no mutex. Needs no memory. On the
+ * loop thread, and not from a visit. */
+void hli_names_visit(hl_client *client, void (*visit)(struct hli_name *name, void *arg), void *arg);
+
+/* Words that the commands of several kinds have in common. */
+
+/* Prefix of a client's mailbox; the client's id follows. */
+#define HLI_MAILBOX "hirelock:"
+
+/* The lease of a grant until its process renews it: four polls, so that a process that missed the
+ * message finds the grant by its next poll; or the watchdog's lease if that is shorter, so that a
+ * process that dies blocks others no longer by a grant than by a lease; but at least two polls. */
+int64_t hli_command_claim_ms(const hl_client *client);
+
+/* Begins a script's call with this name as its one key. */
+void hli_command_begin(struct hli_args *args, hli_script_id script, const struct hli_name *name);
+
+/* Add the next word: the name itself, a key derived by a prefix, the waiters' channel, a tenure's
+ * field. publish: the channel, and the command to publish with. */
+void hli_command_name(struct hli_args *args, const struct hli_name *name);
+void hli_command_derived(struct hli_args *args, const struct hli_name *name, const char *prefix);
+void hli_command_channel(struct hli_args *args, const struct hli_name *name);
+void hli_command_publish(struct hli_args *args, const struct hli_name *name);
+void hli_command_field(struct hli_args *args, const struct hli_tenure *tenure);
+
+#endif

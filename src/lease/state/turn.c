@@ -1,0 +1,175 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Turns: decisions under a name's mutex, actions after it. */
+#include "lease/state/turn.h"
+
+#include "base/check.h"
+#include "lease/state/contention.h"
+
+void hli_turn_begin(struct hli_turn *turn, struct hli_name *name)
+{
+    *turn = (struct hli_turn){.name = name, .timer_at = HLI_NEVER};
+    TAILQ_INIT(&turn->send);
+    TAILQ_INIT(&turn->finished);
+    TAILQ_INIT(&turn->gone);
+    STAILQ_INIT(&turn->callbacks);
+    hli_mutex_lock(&name->mutex);
+    turn->now = hli_now();
+}
+
+void hli_turn_send(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_op *op)
+{
+    hli_tenure_ref(tenure); /* the op's, dropped when it is done */
+    TAILQ_INSERT_TAIL(&turn->send, op, link);
+}
+
+/* Is a tenure's `ask` still to be sent? A turn's thread may lose its core before it sends; by then
+ * the tenure may be over and its release answered, and an ACQUIRE would put a field that has ended
+ * into the lock or its queue. The connection calls this as it queues the request: so a tenure's
+ * release comes behind all its other requests, or they are not sent. */
+static bool turn_is_wanted(const struct hli_op *op)
+{
+    return !hli_tenure_is_over(HLI_OF(op, struct hli_tenure, ask));
+}
+
+void hli_turn_ask(struct hli_turn *turn, struct hli_tenure *tenure, enum hli_asking asking)
+{
+    if (tenure->longest_lease_ms < tenure->asked_lease_ms)
+        tenure->longest_lease_ms = tenure->asked_lease_ms;
+    tenure->asking = asking;
+    tenure->ask.done = turn->name->client->engine->answered;
+    tenure->ask.is_wanted = turn_is_wanted;
+    hli_turn_send(turn, tenure, &tenure->ask);
+}
+
+void hli_turn_finish(struct hli_turn *turn, struct hli_wait *wait, int code)
+{
+    HLI_CHECK(!wait->is_finished);
+    wait->is_finished = true;
+    wait->code = code;
+    TAILQ_INSERT_TAIL(&turn->finished, wait, finish_link);
+}
+
+void hli_turn_watch(struct hli_turn *turn, struct hli_tenure *tenure, hli_ns at)
+{
+    HLI_CHECK(!turn->watch || turn->watch == tenure);
+    if (at >= tenure->visit_at)
+        return; /* it visits by then anyway */
+    tenure->visit_at = at;
+    if (!turn->watch)
+        hli_tenure_ref(tenure); /* the watchdog's, at the turn's end */
+    turn->watch = tenure;
+    turn->watch_at = at;
+}
+
+void hli_turn_unwatch(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    HLI_CHECK(!turn->unwatch || turn->unwatch == tenure);
+    if (turn->watch == tenure)
+        turn->watch = NULL; /* its reference serves for `unwatch` */
+    else if (!turn->unwatch)
+        hli_tenure_ref(tenure);
+    turn->unwatch = tenure;
+}
+
+void hli_turn_timer(struct hli_turn *turn, hli_ns at)
+{
+    turn->timer_at = hli_earlier(turn->timer_at, at);
+}
+
+void hli_turn_tell(struct hli_turn *turn, struct hli_callback *callback)
+{
+    STAILQ_INSERT_TAIL(&turn->callbacks, callback, link);
+}
+
+void hli_turn_unref(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    TAILQ_INSERT_TAIL(&turn->gone, tenure, link);
+}
+
+/* Must the timer be set? Not if it fires by then anyway. With the mutex. */
+static bool turn_moves_timer(const struct hli_turn *turn)
+{
+    struct hli_contention *contention = hli_contention_of(turn->name);
+
+    if (contention && turn->timer_at >= contention->timer_at)
+        return false;
+    if (contention)
+        contention->timer_at = turn->timer_at;
+    return true;
+}
+
+/* A name without memory for its own timer uses the client's, which visits all names. The reference
+ * is taken first, because the timer may run, and drop it, at once. */
+static void turn_set_timer(const struct hli_turn *turn, struct hli_contention *contention)
+{
+    struct hli_name *name = turn->name;
+
+    if (!contention) {
+        hli_timer_set_earlier(name->client->loop, &name->client->timerless, turn->timer_at);
+        return;
+    }
+    hli_name_ref(name); /* the timer's, dropped in contention_on_timer */
+    if (!hli_timer_set_earlier(name->client->loop, &contention->timer, turn->timer_at))
+        hli_name_unref(name);
+}
+
+static void turn_tell_watchdog(struct hli_turn *turn)
+{
+    const struct hli_engine *engine = turn->name->client->engine;
+
+    if (turn->unwatch) {
+        engine->unwatch(turn->unwatch);
+        hli_tenure_unref(turn->unwatch);
+    }
+    if (turn->watch)
+        engine->watch(turn->watch, turn->watch_at);
+}
+
+void hli_turn_plan(struct hli_turn *turn)
+{
+    turn->name->client->engine->plan(turn);
+}
+
+/*
+ * The caller has a reference on the name, so the name lives until the end. The watchdog hears of a
+ * hold before its owner does, and requests go out before callers are woken.
+ */
+void hli_turn_end(struct hli_turn *turn)
+{
+    struct hli_name *name = turn->name;
+    hl_client *client = name->client;
+    struct hli_callback *callback;
+    struct hli_tenure *tenure;
+    struct hli_wait *wait;
+    struct hli_op *op;
+
+    client->engine->plan(turn);
+    bool moves_timer = turn->timer_at != HLI_NEVER && turn_moves_timer(turn);
+    struct hli_contention *contention = name->contention; /* it stays as long as the name */
+    hli_mutex_unlock(&name->mutex);
+    if (turn->watch || turn->unwatch)
+        turn_tell_watchdog(turn);
+    while ((op = TAILQ_FIRST(&turn->send))) {
+        TAILQ_REMOVE(&turn->send, op, link);
+        hli_link_send(client->link, op);
+    }
+    if (turn->wants_channel)
+        hli_contention_listen(contention);
+    if (moves_timer)
+        turn_set_timer(turn, contention);
+    while ((callback = STAILQ_FIRST(&turn->callbacks))) {
+        STAILQ_REMOVE_HEAD(&turn->callbacks, link);
+        hli_callbacks_post(&client->callbacks, callback);
+    }
+    if (turn->is_last_releasing)
+        hli_gate_nudge(&client->releasing_gate);
+    while ((wait = TAILQ_FIRST(&turn->finished))) {
+        TAILQ_REMOVE(&turn->finished, wait, finish_link);
+        hli_wait_wake(wait);
+    }
+    while ((tenure = TAILQ_FIRST(&turn->gone))) {
+        TAILQ_REMOVE(&turn->gone, tenure, link);
+        hli_tenure_unref(tenure);
+    }
+}

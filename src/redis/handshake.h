@@ -1,0 +1,52 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * The handshake: the first commands of a new connection, all sent at once. Their answers say
+ * whether the client can use this server; the server may refuse commands that are not vital (such
+ * as CLIENT SETNAME). Later a regular PING or ROLE checks that this is still so.
+ */
+#ifndef HLI_REDIS_HANDSHAKE_H
+#define HLI_REDIS_HANDSHAKE_H
+
+#include "redis/conn.h"
+#include "redis/url.h"
+
+enum { HLI_HANDSHAKE_WORDS = 8, HLI_RUN_ID_LENGTH = 40 };
+
+struct hli_handshake_word {
+    struct hli_op op;
+    struct hli_handshake *handshake;
+    void (*check)(struct hli_handshake *handshake, const struct hli_answer *answer);
+};
+
+/* Identifies a connection: CLIENT IDs begin at 1 again when a server starts, so only the id and the
+ * run id together are unique. */
+struct hli_handshake_past {
+    int64_t id; /* CLIENT ID, 0 while unknown */
+    char run_id[HLI_RUN_ID_LENGTH + 1];
+};
+
+struct hli_handshake { /* loop thread */
+    struct hli_conn *conn;
+    /* Runs after the last answer, and after each answer to a beat; see err.code. */
+    void (*done)(struct hli_handshake *handshake);
+    struct hli_handshake_word word[HLI_HANDSHAKE_WORDS];
+    unsigned words, answers;
+    struct hli_handshake_past past; /* the connection that this one replaces and kills */
+    struct hli_handshake_past now;
+    bool tells_role; /* the server answered ROLE */
+    hl_error err;    /* the first reason not to use the server; code 0 when there is none */
+};
+
+/* Sends all commands. False when the connection is not open or memory is out. */
+bool hli_handshake_say(struct hli_handshake *handshake, struct hli_conn *conn,
+                       const struct hli_url *url, const char *client_name);
+
+/* On a connection that may be idle: sends PING, to notice a silent server; or ROLE, to notice also
+ * a master that became a replica while the client writes nothing. Sends nothing while the last one
+ * is unanswered: then the connection's request timeout decides. */
+void hli_handshake_beat(struct hli_handshake *handshake, bool asks_role);
+
+void hli_handshake_deinit(struct hli_handshake *handshake);
+
+#endif

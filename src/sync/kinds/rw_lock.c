@@ -1,0 +1,208 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * The read-write lock: two handles of two kinds with the same keys in Redis; and the rules for an
+ * owner that holds one of them and acquires the other. In the read kind each owner has a name, a
+ * tenure and requests of its own, since many owners may read at once; in the write kind all owners
+ * share one name.
+ */
+#include "lease/acquire/acquire.h"
+#include "lease/hold/tag.h"
+#include "lease/state/name.h"
+#include "sync/kinds/types.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define RW_CHANNEL "redisson_rwlock:"
+#define RW_WRITE_SUFFIX ":write"
+
+enum {
+    RW_PREFER_POLLS = 3
+}; /* lifetime of the key in polls; the writer renews it with each poll */
+
+static const struct hli_kind rw_kind_read, rw_kind_write;
+
+/* Adds the field under which the asking reader holds the write lock, or "". */
+static void rw_add_under(struct hli_args *args, const struct hli_name *name)
+{
+    const struct hli_acquire *acquire = TAILQ_FIRST(&name->waiters);
+    char text[HLI_FIELD_SIZE] = "";
+
+    if (acquire && acquire->mode.under != 0)
+        snprintf(text, sizeof(text), "%s:%" PRIu64 RW_WRITE_SUFFIX, name->client->id,
+                 acquire->mode.under);
+    hli_args_text(args, text);
+}
+
+/* The words that begin each acquire. */
+static void rw_begin_acquire(struct hli_args *args, hli_script_id script,
+                             const struct hli_tenure *tenure,
+                             const struct hli_acquire_request *request)
+{
+    hli_command_begin(args, script, tenure->name);
+    hli_command_field(args, tenure);
+    hli_args_number(args, request->lease_ms);
+    hli_args_number(args, request->count);
+    hli_command_derived(args, tenure->name, HLI_NAME_WRITER);
+}
+
+static int rw_format_read_acquire(const struct hli_tenure *tenure, struct hli_op *op,
+                                  const struct hli_acquire_request *request)
+{
+    struct hli_args args;
+
+    rw_begin_acquire(&args, HLI_SCRIPT_RW_READ_ACQUIRE, tenure, request);
+    rw_add_under(&args, tenure->name);
+    hli_tag_key(tenure->name, &args);
+    return hli_args_end(&args, op);
+}
+
+/* How long new readers must stay away: 0 unless a waiting writer asked for preference. A try does
+ * not count, since it ends with its answer. */
+static int64_t rw_prefer_ms(const struct hli_name *name)
+{
+    const struct hli_acquire *acquire;
+
+    TAILQ_FOREACH (acquire, &name->waiters, link)
+        if (acquire->mode.goes_first && !acquire->is_try)
+            return RW_PREFER_POLLS * name->client->settings.poll_ms;
+    return 0;
+}
+
+static int rw_format_write_acquire(const struct hli_tenure *tenure, struct hli_op *op,
+                                   const struct hli_acquire_request *request)
+{
+    struct hli_args args;
+
+    rw_begin_acquire(&args, HLI_SCRIPT_RW_WRITE_ACQUIRE, tenure, request);
+    hli_args_number(&args, rw_prefer_ms(tenure->name));
+    hli_tag_key(tenure->name, &args);
+    return hli_args_end(&args, op);
+}
+
+static int rw_format_release(const struct hli_tenure *tenure, struct hli_op *op,
+                             const struct hli_release_request *release_request)
+{
+    bool is_write = tenure->name->kind == &rw_kind_write;
+    struct hli_args args;
+
+    hli_command_begin(&args, is_write ? HLI_SCRIPT_RW_WRITE_RELEASE : HLI_SCRIPT_RW_READ_RELEASE,
+                      tenure->name);
+    hli_command_field(&args, tenure);
+    hli_args_number(&args, release_request->count);
+    hli_args_number(&args, release_request->lease_ms);
+    hli_args_number(&args, release_request->min_hold_left_ms);
+    hli_command_publish(&args, tenure->name);
+    if (is_write)
+        hli_command_derived(&args, tenure->name, HLI_NAME_WRITER);
+    return hli_args_end(&args, op);
+}
+
+static const char *rw_mode(const struct hli_name *name)
+{
+    return name->kind == &rw_kind_write ? "write" : "read";
+}
+
+static void rw_say_inspect(const struct hli_name *name, struct hli_args *args)
+{
+    hli_command_begin(args, HLI_SCRIPT_RW_INSPECT, name);
+    hli_args_text(args, rw_mode(name));
+    hli_args_text(args, name->client->id);
+    hli_tag_key(name, args);
+}
+
+static void rw_say_force(const struct hli_name *name, struct hli_args *args)
+{
+    hli_command_begin(args, HLI_SCRIPT_RW_FORCE_RELEASE, name);
+    hli_args_text(args, rw_mode(name));
+    hli_command_publish(args, name);
+}
+
+/* Always renewed, because a renewal by Redisson may set a shorter expiry than our longest lease. */
+static const struct hli_kind rw_kind_read = {
+    .id = 'r',
+    .is_per_owner = true,
+    .is_always_renewed = true,
+    .sibling = &rw_kind_write,
+    .channel = RW_CHANNEL,
+    .field_suffix = "",
+    .renew = HLI_SCRIPT_RW_READ_RENEW,
+    .acquire = rw_format_read_acquire,
+    .release = rw_format_release,
+    .inspect = rw_say_inspect,
+    .force = rw_say_force,
+};
+
+/* A write hold is one field of a hash with one lease, as a lock's is, and so is its renewal. */
+static const struct hli_kind rw_kind_write = {
+    .id = 'w',
+    .is_tagged = true,
+    .sibling = &rw_kind_read,
+    .channel = RW_CHANNEL,
+    .field_suffix = RW_WRITE_SUFFIX,
+    .renew = HLI_SCRIPT_LOCK_RENEW,
+    .tag = HLI_SCRIPT_LOCK_TAG,
+    .acquire = rw_format_write_acquire,
+    .release = rw_format_release,
+    .inspect = rw_say_inspect,
+    .force = rw_say_force,
+};
+
+/* The number of the tenure that this owner certainly holds in that name; 0 when there is none. */
+static uint64_t rw_number_held(struct hli_name *name, const struct hl_owner *owner)
+{
+    hli_mutex_lock(&name->mutex);
+    const struct hli_tenure *tenure = hli_name_hold_of(name, owner);
+    uint64_t number = tenure && hli_hold_is_valid(tenure, hli_now()) ? tenure->number : 0;
+    hli_mutex_unlock(&name->mutex);
+    return number;
+}
+
+/* The same for the other half of the lock. */
+static uint64_t rw_number_held_beside(const hl_lock *lock, const struct hl_owner *owner)
+{
+    const struct hli_kind *kind = lock->type->kind->sibling;
+    struct hli_name_key key = {
+        .kind = kind, .bytes = lock->handle.name->bytes, .length = lock->handle.name->length};
+
+    if (kind->is_per_owner)
+        key.owner_key.half[0] = owner->number;
+    struct hli_name *name = hli_name_find(lock->handle.name->client, &key);
+    uint64_t number = name ? rw_number_held(name, owner) : 0;
+    if (name)
+        hli_name_unref(name);
+    return number;
+}
+
+/* An owner that writes may read as well. */
+static int rw_read_prepare(const hl_lock *lock, struct hl_owner *owner,
+                           struct hli_acquire_mode *mode, hl_error *err)
+{
+    (void)err;
+    mode->under = rw_number_held_beside(lock, owner);
+    return 0;
+}
+
+/* A reader cannot become a writer: it would wait for itself, and two readers for each other. An
+ * owner that writes already reenters. */
+static int rw_write_prepare(const hl_lock *lock, struct hl_owner *owner,
+                            struct hli_acquire_mode *mode, hl_error *err)
+{
+    (void)mode;
+    if (rw_number_held(lock->handle.name, owner) != 0 || rw_number_held_beside(lock, owner) == 0)
+        return 0;
+    return hli_name_fail(err, HL_EDEADLK, lock->handle.name, "acquire",
+                         "its owner reads, and would wait for itself");
+}
+
+const struct hli_lock_type hli_read_type = {
+    .kind = &rw_kind_read,
+    .prepare = rw_read_prepare,
+};
+
+const struct hli_lock_type hli_write_type = {
+    .kind = &rw_kind_write,
+    .flags = HL_LOCK_PREFER_WRITERS,
+    .prepare = rw_write_prepare,
+};
