@@ -11,8 +11,8 @@ function count_of(listed) {
     return listed > 0 ? listed : 1
 }
 
-# Criterion says on one line how many it ran and how many of them passed; what was skipped has a
-# line of its own and is in neither number.
+# Criterion prints on one line how many tests it ran and how many of them passed; a skipped test has
+# a line of its own and is in neither number.
 function read_line(id, text,    word) {
     output[id] = output[id] text "\n"
     if (text ~ /^\[SKIP\] /) {
