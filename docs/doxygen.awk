@@ -8,6 +8,7 @@
 #   a comment in front of something  /** ...
 #   a comment behind something       /**< ...
 #   "Threads:" and "Returns:"        paragraphs of their own
+#   the map of result codes          the enumerators that the compiler makes of it
 
 # What Doxygen would take for a tag or a command is shown as it stands.
 function plain(text) {
@@ -26,7 +27,21 @@ function comment(text, end) {
     return end ? plain(substr(text, 1, end - 1)) "*/" substr(text, end + 2) : plain(text)
 }
 
-FNR == 1 { seen = 0 }
+FNR == 1 { seen = 0; codes = 0 }
+
+/^ *X\(E[A-Z0-9]+, -[0-9]+, "/ { listed[++codes] = $0 }
+
+/HL_ERROR_MAP\(HL_ERROR_ENUM\)/ {
+    for (i = 1; i <= codes; i++) {
+        split(listed[i], part, "\"")
+        split(part[1], word, /[(,] */)
+        class = part[3] ~ /OUTCOME/ ? "outcome" : "fault"
+        print "HL_" word[2] " = " word[3] ", /**< " part[2] " (" class ") */"
+    }
+    next
+}
+
+/HL_ERROR_ENUM/ { print ""; next }
 
 /SPDX-|clang-format o/ { print ""; next }
 
