@@ -176,7 +176,12 @@ Law(holder_tag, names_the_thread_that_called_when_its_fair_wait_began_anew)
     wait_again(client, new_lock(client, "stock"));
 }
 
-static bool is_lost(void *client)
+static bool holds_one(void *client)
+{
+    return atomic_load(&((hl_client *)client)->counters.holds_now) == 1;
+}
+
+static bool holds_none(void *client)
 {
     return atomic_load(&((hl_client *)client)->counters.holds_now) == 0;
 }
@@ -196,8 +201,9 @@ Law(holder_tag, is_told_of_a_multi_lock_that_began_anew)
     expect_ok(hl_lock_acquire_async(
         keep_lock(both), ACQUIRE(.owner = new_owner(client), .wait_ms = -1), record_done, &told));
     check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{work}"));
+    check(wait_until(holds_one, client, 10000)); /* it has the answer that queued it */
     redis_do(server, "DEL stock");
-    check(wait_until(is_lost, client, 10000));
+    check(wait_until(holds_none, client, 10000));
     redis_do(server, "DEL work");
     redis_do(server, "PUBLISH redisson_lock__channel:{work} 0");
     expect_story(&told, "done HL_OK");
