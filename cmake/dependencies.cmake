@@ -10,4 +10,19 @@ find_package(PkgConfig REQUIRED)
 
 # libevent_extra, for evdns, before libevent_core, which it needs: static linking minds the order.
 set(hl_pkg_modules hiredis libevent_extra libevent_core)
+
+# TLS, where OpenSSL is.
+set(HL_TLS AUTO CACHE STRING "TLS by OpenSSL: ON, OFF, or AUTO (where it is found)")
+set_property(CACHE HL_TLS PROPERTY STRINGS AUTO ON OFF)
+set(hl_tls_source tls_none.c)
+if(HL_TLS)
+    pkg_check_modules(hl_openssl QUIET openssl>=3.0)
+    if(hl_openssl_FOUND)
+        list(APPEND hl_pkg_modules openssl)
+        set(hl_tls_source tls.c)
+    elseif(NOT HL_TLS STREQUAL AUTO)
+        message(FATAL_ERROR "HL_TLS is ${HL_TLS}, and there is no OpenSSL: script/bootstrap run")
+    endif()
+endif()
+message(STATUS "hirelock: TLS by ${hl_tls_source}")
 pkg_check_modules(hirelock_deps REQUIRED IMPORTED_TARGET GLOBAL ${hl_pkg_modules})

@@ -45,7 +45,8 @@ function(hl_test folder name)
 endfunction()
 
 # hl_test_again(FOLDER NAME HANDLE... [SLOW]): the same program once more as FOLDER_NAME_HANDLE for
-# each HANDLE, posted, retained or fair, whose handles have that option (support/handle.h). Each
+# each HANDLE, posted, retained or fair, whose handles have that option (support/handle.h); or tls,
+# whose servers have it (support/redis_server.h). Each
 # sanitizer runs half of those with options: these programs have run under it already, and take most
 # of its time.
 function(hl_test_again folder name)
@@ -59,7 +60,11 @@ function(hl_test_again folder name)
         set(test ${folder}_${name}_${handle})
         add_test(NAME ${test} COMMAND ${folder}_${name})
         hl_test_properties(${test} ${folder} "${arg_SLOW}" "")
-        set_tests_properties(${test} PROPERTIES ENVIRONMENT HL_TEST_HANDLE=${handle})
+        if(handle STREQUAL "tls")
+            set_tests_properties(${test} PROPERTIES ENVIRONMENT HL_TEST_SERVER=tls)
+        else()
+            set_tests_properties(${test} PROPERTIES ENVIRONMENT HL_TEST_HANDLE=${handle})
+        endif()
     endforeach()
 endfunction()
 

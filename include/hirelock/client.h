@@ -105,7 +105,10 @@ enum {
     /* A refused call reports the holder's host, process and thread, and the age of the hold
      * (hl_lock_info). The client writes these to a key beside the lock for its own holds that last
      * longer than 20 ms, and reads those of other clients that have this flag. */
-    HL_CLIENT_HOLDER_INFO = 16
+    HL_CLIENT_HOLDER_INFO = 16,
+    /* With rediss://: the server's certificate is not verified, so any server that is between this
+     * program and Redis can read and change everything. Each connect logs a warning. */
+    HL_CLIENT_TLS_UNVERIFIED = 32
 };
 
 /* Zero or NULL means the default; each comment begins with the default value. Times are in
@@ -141,12 +144,20 @@ typedef struct hl_client_options {
      * so many microseconds before it sleeps: faster if the caller has a core to itself, slower if
      * not. */
     int64_t busy_poll_us;
+    /* For rediss:// only; all are files in PEM, read anew at each connect. */
+    const char *tls_ca_file;   /* the system's authorities; instead of them, these sign the server's
+                                  certificate */
+    const char *tls_ca_dir;    /* the same; a folder with hashed names (openssl rehash) */
+    const char *tls_cert_file; /* none; the client's certificate, and those between it and its
+                                  authority */
+    const char *tls_key_file;  /* none; the private key of tls_cert_file, not encrypted */
+    const char *tls_server_name; /* the host of the URL; the name that the certificate must have */
 } hl_client_options;
 
 /* clang-format off */
 #define HL_CLIENT_OPTIONS_INIT                                                                     \
     { sizeof(hl_client_options), 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0,                   \
-      NULL, NULL, HL_LOG_WARN, NULL, 0 }
+      NULL, NULL, HL_LOG_WARN, NULL, 0, NULL, NULL, NULL, NULL, NULL }
 /* clang-format on */
 
 /*

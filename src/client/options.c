@@ -50,7 +50,8 @@ static int options_check_times(hl_client_options *options, hl_error *err)
 static int options_check(hl_client_options *options, hl_error *err)
 {
     const unsigned known = HL_CLIENT_LAZY | HL_CLIENT_DISPATCH | HL_CLIENT_RELEASE_ON_CLOSE |
-                           HL_CLIENT_RELEASE_ON_THREAD_EXIT | HL_CLIENT_HOLDER_INFO;
+                           HL_CLIENT_RELEASE_ON_THREAD_EXIT | HL_CLIENT_HOLDER_INFO |
+                           HL_CLIENT_TLS_UNVERIFIED;
 
     if (options->flags & ~known)
         return hli_fail(err, HL_EINVAL, "flags hold what this version does not know");
@@ -87,13 +88,37 @@ static int options_take_login(const hl_client_options *options, struct hli_url *
 static int options_copy_strings(const hl_client_options *options, hl_client_options *settings,
                                 struct hli_url *url)
 {
+    const char **text[HLI_SETTINGS_STRINGS];
+    bool is_whole = true;
+
+    hli_settings_strings(settings, text);
     *settings = *options;
     settings->username = settings->password = NULL;
-    settings->client_name = strdup(options->client_name ? options->client_name : "hirelock");
-    settings->name_prefix = options->name_prefix ? strdup(options->name_prefix) : NULL;
-    if (!settings->client_name || (options->name_prefix && !settings->name_prefix))
-        return HL_ENOMEM;
-    return options_take_login(options, url);
+    if (!settings->client_name)
+        settings->client_name = "hirelock";
+    for (int i = 0; i < HLI_SETTINGS_STRINGS; i++) {
+        bool is_set = *text[i] != NULL;
+        *text[i] = is_set ? strdup(*text[i]) : NULL;
+        is_whole = is_whole && (*text[i] != NULL) == is_set;
+    }
+    return is_whole ? options_take_login(options, url) : HL_ENOMEM;
+}
+
+/* Reads the files once to see that they can be read; each connect reads them again. An option of
+ * TLS without TLS is refused: the program must not go on in the clear. */
+static int options_check_tls(const hl_client_options *options, const struct hli_url *url,
+                             hl_error *err)
+{
+    bool has_option = options->tls_ca_file || options->tls_ca_dir || options->tls_cert_file ||
+                      options->tls_key_file || options->tls_server_name ||
+                      options->flags & HL_CLIENT_TLS_UNVERIFIED;
+    struct hli_tls_files *files = NULL;
+
+    if (!url->has_tls && has_option)
+        return hli_fail(err, HL_EINVAL, "options of TLS need a URL with rediss://");
+    int rc = url->has_tls ? hli_tls_read_files(options, &files, err) : 0;
+    hli_tls_free_files(files);
+    return rc;
 }
 
 int hli_options_read(const char *text, const hl_client_options *passed,
@@ -113,6 +138,8 @@ int hli_options_read(const char *text, const hl_client_options *passed,
     else if (ret_url->username && !ret_url->password)
         rc = hli_fail(err, HL_EINVAL,
                       "a user without a password; a password alone is redis://:password@host");
+    else
+        rc = options_check_tls(ret_settings, ret_url, err);
     if (rc < 0)
         hli_options_deinit(ret_settings, ret_url);
     return rc;
@@ -120,8 +147,6 @@ int hli_options_read(const char *text, const hl_client_options *passed,
 
 void hli_options_deinit(hl_client_options *settings, struct hli_url *url)
 {
-    free((char *)settings->name_prefix);
-    free((char *)settings->client_name);
-    settings->name_prefix = settings->client_name = NULL;
+    hli_settings_deinit(settings);
     hli_url_deinit(url);
 }

@@ -178,8 +178,11 @@ static bool conn_tell_all(struct hli_conn *conn)
 static void conn_close_failed(struct hli_conn *conn)
 {
     char reason[96];
+    hl_error err;
 
-    if (conn->reader.failure == 0)
+    if (conn->reader.tls && hli_tls_problem(conn->reader.tls, &err))
+        hli_conn_close(conn, &err);
+    else if (conn->reader.failure == 0)
         conn_fail(conn, HL_ECONN, "the server closed the connection");
     else
         conn_fail(conn, HL_ECONN, hli_error_reason(reason, sizeof(reason), conn->reader.failure));
@@ -269,9 +272,12 @@ static void conn_check_rest(void *arg)
 static void conn_break_while_writing(struct hli_conn *conn)
 {
     bool lacks_memory = conn->outbox.lacks_memory; /* no thread changes it once it is broken */
+    hl_error err;
 
     conn_read(conn);
-    if (lacks_memory)
+    if (conn->outbox.tls && hli_tls_problem(conn->outbox.tls, &err))
+        hli_conn_close(conn, &err);
+    else if (lacks_memory)
         conn_fail(conn, HL_ENOMEM, "out of memory while writing");
     else
         conn_fail(conn, HL_ECONN, "the connection broke while writing");
@@ -316,7 +322,7 @@ static hli_ns conn_overdue_at(struct hli_conn *conn)
     hli_mutex_lock(&conn->mutex);
     struct hli_op *oldest = TAILQ_FIRST(&conn->in_flight);
     const struct hli_outbox *outbox = &conn->outbox;
-    bool is_unsent = !outbox->has_rest && outbox->waiting_count >= conn->in_flight_count;
+    bool is_unsent = !outbox->rest.data && outbox->waiting_count >= conn->in_flight_count;
     hli_ns since = !oldest     ? 0
                    : is_unsent ? hli_now()
                                : hli_later(oldest->sent_at, outbox->progressed_at);
@@ -365,12 +371,12 @@ static bool conn_open_events(struct hli_conn *conn, int fd)
     return conn->readable && conn->writable && event_add(conn->readable, NULL) == 0;
 }
 
-int hli_conn_open(struct hli_conn *conn, int fd)
+int hli_conn_open(struct hli_conn *conn, int fd, struct hli_tls *tls)
 {
     atomic_store(&conn->fd, fd);
     hli_mutex_lock(&conn->mutex);
-    bool is_open = hli_reader_open(&conn->reader, fd) == 0 && conn_open_events(conn, fd) &&
-                   hli_outbox_open(&conn->outbox, fd) == 0;
+    bool is_open = hli_reader_open(&conn->reader, fd, tls) == 0 && conn_open_events(conn, fd) &&
+                   hli_outbox_open(&conn->outbox, fd, tls) == 0;
     conn->is_open = is_open;
     int reason = errno;
     if (!is_open) {

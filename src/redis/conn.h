@@ -80,9 +80,9 @@ void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop,
 /* The connection must be closed. */
 void hli_conn_deinit(struct hli_conn *conn);
 
-/* Takes over a connected socket. Loop thread. Errors: HL_ENOMEM: the socket still belongs to the
- * caller, and errno has the reason. */
-int hli_conn_open(struct hli_conn *conn, int fd);
+/* Takes over a connected socket, and a reference of its own on the TLS, which may be NULL. Loop
+ * thread. Errors: HL_ENOMEM: the socket still belongs to the caller, and errno has the reason. */
+int hli_conn_open(struct hli_conn *conn, int fd, struct hli_tls *tls);
 
 /* Closes the connection, calls `closed`, and ends the requests in flight. Does nothing when it is
  * closed already. Loop thread. */

@@ -39,6 +39,11 @@ struct hli_dial { /* loop thread */
     struct evutil_addrinfo *addresses, *next;
     struct event *connected; /* the socket became writable, or the dial is to end (timer) */
     int fd;
+    struct hli_tls *tls; /* of that socket */
+    struct {             /* bytes of its handshake, on their way to the socket */
+        char bytes[2048];
+        size_t start, end;
+    } out;
     hl_error err; /* of the last address that was tried */
 };
 
@@ -49,6 +54,8 @@ static void dial_close(struct hli_dial *dial)
     atomic_store(dial->said.shown, -1);
     close(dial->fd);
     dial->fd = -1;
+    hli_tls_unref(dial->tls);
+    dial->tls = NULL;
 }
 
 static void dial_free(evutil_socket_t fd, short what, void *arg)
@@ -91,9 +98,12 @@ void hli_dial_cancel(struct hli_dial **ended)
         dial_retire(dial);
 }
 
-bool hli_dial_is_resolving(const struct hli_dial *dial)
+const char *hli_dial_awaits(const struct hli_dial *dial)
 {
-    return dial && dial->lookup;
+    if (dial && dial->lookup)
+        return " of a name server";
+    return dial && dial->tls ? " to the TLS handshake (does the server speak TLS at this port?)"
+                             : "";
 }
 
 static void dial_note(struct hli_dial *dial, const char *reason)
@@ -112,11 +122,14 @@ static void dial_finish(struct hli_dial *dial)
 {
     const struct hli_dial_args said = dial->said;
     int fd = dial->fd;
+    struct hli_tls *tls = dial->tls;
     hl_error err = dial->err;
 
     dial->fd = -1;
+    dial->tls = NULL;
     hli_dial_cancel(&dial);
-    said.done(fd, fd < 0 ? &err : NULL, said.arg);
+    said.done(fd, tls, fd < 0 ? &err : NULL, said.arg);
+    hli_tls_unref(tls);
 }
 
 static void dial_next_address(struct hli_dial *dial);
@@ -130,34 +143,11 @@ static void dial_finish_soon(struct hli_dial *dial)
     event_active(dial->connected, EV_TIMEOUT, 0);
 }
 
-static void dial_on_connected(evutil_socket_t fd, short what, void *arg)
+/* This address is no good. */
+static void dial_go_on(struct hli_dial *dial)
 {
-    struct hli_dial *dial = arg;
-    int problem = what & EV_WRITE ? 0 : ETIMEDOUT;
-    socklen_t size = sizeof(problem);
-
-    (void)fd;
-    if (what & EV_WRITE && getsockopt(dial->fd, SOL_SOCKET, SO_ERROR, &problem, &size) < 0)
-        problem = errno;
-    if (problem == 0 || dial->fd < 0) {
-        dial_finish(dial);
-        return;
-    }
-    dial_note_problem(dial, problem);
     dial_close(dial);
     dial_next_address(dial);
-}
-
-static int dial_socket(int family)
-{
-    int one = 1, unsent = DIAL_UNSENT_BYTES;
-    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-    if (fd >= 0 && family != AF_UNIX) {
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-        setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
-    }
-    return fd;
 }
 
 /* The time for this address when more addresses are left; NULL for the last one. */
@@ -172,11 +162,125 @@ static const struct timeval *dial_share(const struct hli_dial *dial, struct time
     return count > 1 ? share : NULL;
 }
 
+/* Sends what TLS has to say. False: the socket must become writable first, or has failed, which
+ * reading it will tell. */
+static bool dial_send(struct hli_dial *dial)
+{
+    for (;;) {
+        if (dial->out.start == dial->out.end) {
+            dial->out.start = 0;
+            dial->out.end = hli_tls_take(dial->tls, dial->out.bytes, sizeof(dial->out.bytes));
+        }
+        if (dial->out.end == 0)
+            return true;
+        ssize_t sent = send(dial->fd, dial->out.bytes + dial->out.start,
+                            dial->out.end - dial->out.start, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0)
+            return false;
+        dial->out.start += (size_t)sent;
+    }
+}
+
+static void dial_on_tls(evutil_socket_t fd, short what, void *arg);
+
+static void dial_shake(struct hli_dial *dial)
+{
+    enum hli_tls_step step = hli_tls_shake(dial->tls);
+    struct timeval share;
+
+    bool is_sent = dial_send(dial);
+    if (step == HLI_TLS_FAILED) {
+        hli_tls_problem(dial->tls, &dial->err);
+        dial_go_on(dial);
+        return;
+    }
+    if (step == HLI_TLS_DONE && is_sent) {
+        dial_finish(dial);
+        return;
+    }
+    event_assign(dial->connected, hli_loop_base(dial->loop), dial->fd,
+                 (short)(EV_READ | (is_sent ? 0 : EV_WRITE)), dial_on_tls, dial);
+    if (event_add(dial->connected, dial_share(dial, &share)) == 0)
+        return;
+    dial_note_problem(dial, ENOMEM);
+    dial_go_on(dial);
+}
+
+static void dial_on_tls(evutil_socket_t fd, short what, void *arg)
+{
+    struct hli_dial *dial = arg;
+    char bytes[4096];
+    ssize_t got = what & EV_READ ? recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) : 0;
+
+    if (what & EV_TIMEOUT) {
+        dial_note(dial, "TLS: the server does not go on with the handshake");
+        dial_go_on(dial);
+    } else if (what & EV_READ && got == 0) {
+        dial_note(dial, "TLS: the server closed the connection in the handshake (does it speak "
+                        "TLS at this port?)");
+        dial_go_on(dial);
+    } else if (got < 0 && errno != EAGAIN && errno != EINTR) {
+        dial_note_problem(dial, errno);
+        dial_go_on(dial);
+    } else {
+        if (got > 0)
+            hli_tls_put(dial->tls, bytes, (size_t)got);
+        dial_shake(dial);
+    }
+}
+
+/* The socket is connected. */
+static void dial_begin_tls(struct hli_dial *dial)
+{
+    dial->out.start = dial->out.end = 0;
+    dial->tls = hli_tls_new(dial->said.files, dial->said.url->host);
+    if (dial->tls) {
+        dial_shake(dial);
+        return;
+    }
+    dial_note_problem(dial, ENOMEM);
+    dial_go_on(dial);
+}
+
+static void dial_on_connected(evutil_socket_t fd, short what, void *arg)
+{
+    struct hli_dial *dial = arg;
+    int problem = what & EV_WRITE ? 0 : ETIMEDOUT;
+    socklen_t size = sizeof(problem);
+
+    (void)fd;
+    if (what & EV_WRITE && getsockopt(dial->fd, SOL_SOCKET, SO_ERROR, &problem, &size) < 0)
+        problem = errno;
+    if (problem == 0 && dial->fd >= 0 && dial->said.files) {
+        dial_begin_tls(dial);
+    } else if (problem == 0 || dial->fd < 0) {
+        dial_finish(dial);
+    } else {
+        dial_note_problem(dial, problem);
+        dial_go_on(dial);
+    }
+}
+
+static int dial_socket(int family)
+{
+    int one = 1, unsent = DIAL_UNSENT_BYTES;
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd >= 0 && family != AF_UNIX) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+        setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
+    }
+    return fd;
+}
+
 /* True when the connection is made or under way. */
 static bool dial_connect(struct hli_dial *dial, const struct sockaddr *address, socklen_t length)
 {
+    struct hli_dial_peer *peer = dial->said.peer;
     struct timeval share;
 
+    memcpy(&peer->address, address, length);
+    peer->length = length;
     dial->fd = dial_socket(address->sa_family);
     atomic_store(dial->said.shown, dial->fd);
     if (dial->fd >= 0 && (connect(dial->fd, address, length) == 0 || errno == EINPROGRESS)) {
@@ -262,18 +366,14 @@ static int dial_resolve(struct hli_dial *dial)
     return 0;
 }
 
-/* Dials the peer address of the first connection: a name may resolve to several servers, and both
- * connections must reach the same one. */
+/* Dials the address that the first connection reached: a name may resolve to several servers, and
+ * both connections must reach the same one. */
 static void dial_beside(struct hli_dial *dial)
 {
-    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
-    socklen_t size = sizeof(address);
+    const struct hli_dial_peer peer = *dial->said.peer;
 
-    if (getpeername(dial->said.beside, (struct sockaddr *)&address, &size) < 0)
-        dial_note_problem(dial, errno);
-    else if (dial_connect(dial, (const struct sockaddr *)&address, size))
-        return;
-    dial_finish_soon(dial);
+    if (!dial_connect(dial, (const struct sockaddr *)&peer.address, peer.length))
+        dial_finish_soon(dial);
 }
 
 static void dial_unix(evutil_socket_t fd, short what, void *arg);
@@ -323,7 +423,7 @@ int hli_dial_start(struct hli_loop *loop, const struct hli_dial_args *said,
         rc = HL_ENOMEM;
     else if (said->url->kind == HLI_URL_UNIX)
         dial_unix(-1, 0, dial);
-    else if (said->beside >= 0)
+    else if (said->peer->length > 0)
         dial_beside(dial);
     else
         rc = dial_resolve(dial);

@@ -1,29 +1,38 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Dialling: from a URL to a connected, non-blocking socket that is closed on exec. evdns resolves
- * host names, since getaddrinfo would block the loop. If a name has several addresses, a dial tries
- * each in turn, for its share of the time.
+ * Dialling: from a URL to a connected, non-blocking socket that is closed on exec, and for
+ * rediss:// through the handshake of TLS. evdns resolves host names, since getaddrinfo would block
+ * the loop. If a name has several addresses, a dial tries each in turn, for its share of the time.
  */
 #ifndef HLI_REDIS_DIAL_H
 #define HLI_REDIS_DIAL_H
 
 #include "redis/loop.h"
+#include "redis/tls.h"
 #include "redis/url.h"
 
 #include <stdatomic.h>
+#include <sys/socket.h>
 
 struct hli_dial;
 
-/* fd belongs to the callee, or is -1 and err has the reason. Runs once, on the loop thread, never
- * inside hli_dial_start. */
-typedef void (*hli_dial_cb)(int fd, const hl_error *err, void *arg);
+/* fd belongs to the callee, or is -1 and err has the reason. tls is NULL without TLS, and borrowed.
+ * Runs once, on the loop thread, never inside hli_dial_start. */
+typedef void (*hli_dial_cb)(int fd, struct hli_tls *tls, const hl_error *err, void *arg);
+
+struct hli_dial_peer {
+    struct sockaddr_storage address;
+    socklen_t length;
+};
 
 /* Loop thread; url is borrowed until `done` or the cancel. *shown has the socket's number, for a
  * forked child, until `done` has taken the socket or it is closed. Errors: HL_ENOMEM. */
 struct hli_dial_args {
     const struct hli_url *url;
-    int beside;      /* a connected socket whose peer address is dialled; -1: resolve the URL */
+    const struct hli_tls_files *files; /* for rediss://, else NULL */
+    struct hli_dial_peer *peer; /* length 0: resolve the URL, and write the address there; else
+                                   dial that address */
     hli_ns deadline; /* divided between the addresses; the caller ends the dial when it is over */
     hli_dial_cb done;
     void *arg;
@@ -32,8 +41,10 @@ struct hli_dial_args {
 int hli_dial_start(struct hli_loop *loop, const struct hli_dial_args *said,
                    struct hli_dial **ret_dial);
 
-/* True while the dial waits for a name server. NULL is fine. */
-bool hli_dial_is_resolving(const struct hli_dial *dial);
+/* What the dial waits for, behind "no answer": " of a name server", " to the TLS handshake ...",
+ * or "".
+ * NULL is fine. */
+const char *hli_dial_awaits(const struct hli_dial *dial);
 
 /* Ends the dial, if there is one, and sets the pointer to NULL; `done` will not run. */
 void hli_dial_cancel(struct hli_dial **ended);

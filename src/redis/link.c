@@ -49,9 +49,11 @@ struct hli_link {
     int64_t keepalive_ms;
     struct hli_conn conn[LINK_CONNS];
     struct hli_handshake handshake[LINK_CONNS];
-    unsigned ready; /* connections dialled, then handshaken */
+    unsigned ready;              /* connections dialled, then handshaken */
+    struct hli_tls_files *files; /* as they were when the last attempt to connect began */
     struct hli_dial *dial;
-    atomic_int dialled; /* its socket; read by a forked child */
+    struct hli_dial_peer peer; /* of this attempt to connect */
+    atomic_int dialled;        /* its socket; read by a forked child */
     struct hli_pubsub pubsub;
     struct hli_loader loader;
     unsigned attempts; /* to connect, since the last success */
@@ -232,7 +234,8 @@ static bool link_is_plain(const struct hli_op *op, const struct hli_reply *reply
 /* True if this server has never sent any answer: the port may expect TLS. */
 static bool link_may_meet_tls(const struct hli_link *link, const struct hli_handshake *handshake)
 {
-    return link->url.kind == HLI_URL_TCP && link->up_since == 0 && handshake->answers == 0;
+    return link->url.kind == HLI_URL_TCP && !link->url.has_tls && link->up_since == 0 &&
+           handshake->answers == 0;
 }
 
 static void link_on_closed(struct hli_conn *conn, const hl_error *err)
@@ -245,7 +248,7 @@ static void link_on_closed(struct hli_conn *conn, const hl_error *err)
     if (link->state == LINK_HANDSHAKE && handshake->err.code < 0)
         named = handshake->err;
     else if (link->state == LINK_HANDSHAKE && link_may_meet_tls(link, handshake))
-        hli_fail(&named, err->code, "%s (perhaps it speaks TLS)", err->text);
+        hli_fail(&named, err->code, "%s (if it speaks TLS: rediss://)", err->text);
     link_break(link, &named);
 }
 
@@ -326,12 +329,12 @@ static void link_greet(struct hli_link *link)
     }
 }
 
-static void link_on_dialled(int fd, const hl_error *err, void *arg)
+static void link_on_dialled(int fd, struct hli_tls *tls, const hl_error *err, void *arg)
 {
     struct hli_link *link = arg;
 
     link->dial = NULL;
-    bool is_open = fd >= 0 && hli_conn_open(&link->conn[link->ready], fd) == 0;
+    bool is_open = fd >= 0 && hli_conn_open(&link->conn[link->ready], fd, tls) == 0;
     int reason = errno;
     atomic_store(&link->dialled, -1);
     if (fd >= 0 && !is_open)
@@ -350,7 +353,8 @@ static void link_dial(struct hli_link *link)
 {
     const struct hli_dial_args said = {
         .url = &link->url,
-        .beside = link->ready > 0 ? atomic_load(&link->conn[0].fd) : -1,
+        .files = link->files,
+        .peer = &link->peer,
         .deadline = link->timer.node.at,
         .done = link_on_dialled,
         .arg = link,
@@ -361,13 +365,34 @@ static void link_dial(struct hli_link *link)
         link_fail(link, HL_ENOMEM, "out of memory while connecting");
 }
 
+/* Certificates are renewed while a program runs, so each attempt reads them. Errors: HL_ECONN: one
+ * may be there again at the next attempt. */
+static int link_read_files(struct hli_link *link, hl_error *err)
+{
+    hl_error reason;
+
+    if (!link->url.has_tls)
+        return 0;
+    hli_tls_free_files(link->files);
+    link->files = NULL;
+    if (hli_tls_read_files(link->settings, &link->files, &reason) == 0)
+        return 0;
+    return hli_fail(err, HL_ECONN, "%s", reason.text);
+}
+
 static void link_begin(struct hli_link *link)
 {
+    hl_error err;
+
     link->state = LINK_DIALLING;
     link->ready = 0;
+    link->peer.length = 0;
     hli_timer_set(link->loop, &link->timer,
                   hli_after_ms(hli_now(), link->settings->connect_timeout_ms));
-    link_dial(link);
+    if (link_read_files(link, &err) < 0)
+        link_break(link, &err);
+    else
+        link_dial(link);
 }
 
 static void link_beat(struct hli_link *link)
@@ -382,8 +407,7 @@ static void link_give_up(struct hli_link *link)
 {
     hl_error err;
 
-    hli_fail(&err, HL_ECONN, "no answer%s within %lld ms",
-             hli_dial_is_resolving(link->dial) ? " of a name server" : "",
+    hli_fail(&err, HL_ECONN, "no answer%s within %lld ms", hli_dial_awaits(link->dial),
              (long long)link->settings->connect_timeout_ms);
     hli_dial_cancel(&link->dial);
     link_break(link, &err);
@@ -475,6 +499,7 @@ void hli_link_free(struct hli_link *link)
     }
     hli_loader_deinit(&link->loader);
     hli_pubsub_deinit(&link->pubsub);
+    hli_tls_free_files(link->files);
     hli_url_deinit(&link->url);
     hli_mutex_deinit(&link->mutex);
     free(link);

@@ -26,17 +26,19 @@ void hli_outbox_init(struct hli_outbox *outbox)
     *outbox = (struct hli_outbox){.fd = -1};
 }
 
-static void outbox_free(struct hli_outbox_buffer *batch)
-{
-    free(batch->data);
-    *batch = (struct hli_outbox_buffer){0};
-}
-
-/* Wipes written bytes: one of the requests is AUTH. */
-static void outbox_wipe(struct hli_outbox_buffer *batch, size_t used)
+/* Wipes the bytes: one of the requests is AUTH. */
+static void outbox_empty(struct hli_outbox_buffer *batch)
 {
     if (batch->data)
-        explicit_bzero(batch->data, used);
+        explicit_bzero(batch->data, batch->end);
+    batch->start = batch->end = 0;
+}
+
+static void outbox_free(struct hli_outbox_buffer *batch)
+{
+    outbox_empty(batch);
+    free(batch->data);
+    *batch = (struct hli_outbox_buffer){0};
 }
 
 /* Makes room for `length` bytes at the end. Errors: HL_ENOMEM, and nothing is changed. */
@@ -51,8 +53,7 @@ static int outbox_reserve(struct hli_outbox_buffer *batch, size_t length)
         return HL_ENOMEM;
     if (batch->data)
         memcpy(data, batch->data + batch->start, used);
-    outbox_wipe(batch, batch->end);
-    free(batch->data);
+    outbox_free(batch);
     *batch = (struct hli_outbox_buffer){.data = data, .end = used, .size = size};
     return 0;
 }
@@ -60,22 +61,23 @@ static int outbox_reserve(struct hli_outbox_buffer *batch, size_t length)
 void hli_outbox_deinit(struct hli_outbox *outbox)
 {
     HLI_CHECK(outbox->fd < 0);
-    outbox_wipe(&outbox->waiting, outbox->waiting.end);
+    outbox_free(&outbox->rest);
     outbox_free(&outbox->waiting);
     outbox_free(&outbox->spare);
 }
 
 /* Allocates for the usual size now, since a later request without memory breaks the connection. */
-int hli_outbox_open(struct hli_outbox *outbox, int fd)
+int hli_outbox_open(struct hli_outbox *outbox, int fd, struct hli_tls *tls)
 {
-    outbox->waiting.start = outbox->waiting.end = 0;
+    outbox_empty(&outbox->waiting);
+    outbox_free(&outbox->rest);
     if (outbox_reserve(&outbox->waiting, OUTBOX_USUAL_BYTES) < 0 ||
         outbox_reserve(&outbox->spare, OUTBOX_USUAL_BYTES) < 0)
         return HL_ENOMEM;
     outbox->fd = fd;
+    outbox->tls = hli_tls_ref(tls);
     outbox->opened++;
     outbox->is_writing = outbox->is_blocked = outbox->is_broken = outbox->lacks_memory = false;
-    outbox->has_rest = false;
     outbox->progressed_at = 0;
     outbox->waiting_count = 0;
     return 0;
@@ -96,6 +98,8 @@ void hli_outbox_close(struct hli_outbox *outbox)
         shutdown(outbox->fd, SHUT_RDWR); /* the writing thread returns at once and closes it */
     else
         outbox_close_socket(outbox->fd);
+    hli_tls_unref(outbox->tls);
+    outbox->tls = NULL;
     outbox->fd = -1;
     outbox->opened++;
     outbox->is_writing = false;
@@ -131,10 +135,24 @@ static enum outbox_result outbox_send(int fd, struct hli_outbox_buffer *batch)
     return OUTBOX_DONE;
 }
 
-/* Keeps the memory of a batch that is not needed any more, or gives it back. */
+/* Encrypts a batch in place; consumes the reference. The answer of TLS to a message of its own,
+ * such as one about new keys, goes out with the bytes. False without memory. */
+static bool outbox_encrypt(struct hli_tls *tls, struct hli_outbox_buffer *batch)
+{
+    bool is_written = hli_tls_write(tls, batch->data, batch->end);
+    size_t length = hli_tls_pending(tls);
+
+    outbox_empty(batch);
+    is_written = is_written && outbox_reserve(batch, length) == 0;
+    if (is_written)
+        batch->end = hli_tls_take(tls, batch->data, length);
+    hli_tls_unref(tls);
+    return is_written;
+}
+
+/* Keeps the memory of an empty batch, or gives it back. */
 static void outbox_recycle(struct hli_outbox *outbox, struct hli_outbox_buffer *batch)
 {
-    batch->start = batch->end = 0;
     if (outbox->spare.data || batch->size > OUTBOX_KEPT_BYTES)
         outbox_free(batch);
     else
@@ -143,46 +161,48 @@ static void outbox_recycle(struct hli_outbox *outbox, struct hli_outbox_buffer *
         outbox_reserve(&outbox->spare, OUTBOX_USUAL_BYTES); /* else the next put tries */
 }
 
-/* Puts the bytes that the socket did not accept in front of those that came meanwhile. */
-static void outbox_put_back(struct hli_outbox *outbox, const struct hli_outbox_buffer *rest)
+/* Takes the next bytes to be written: the rest of an earlier write, or those that wait. */
+static struct hli_outbox_buffer outbox_take(struct hli_outbox *outbox)
 {
-    struct hli_outbox_buffer later = outbox->waiting;
+    struct hli_outbox_buffer batch = outbox->rest;
 
-    outbox->waiting = *rest;
-    outbox->is_blocked = outbox->has_rest = true;
-    if (later.end > 0)
-        hli_outbox_put(outbox, later.data, later.end);
-    outbox_recycle(outbox, &later);
+    outbox->rest = (struct hli_outbox_buffer){0};
+    if (batch.data)
+        return batch;
+    batch = outbox->waiting;
+    outbox->waiting = outbox->spare;
+    outbox->spare = (struct hli_outbox_buffer){0};
+    outbox->waiting_count = 0;
+    return batch;
 }
 
 /* Does one send(), without the mutex. False when the outbox was closed meanwhile. */
 static bool outbox_write_batch(struct hli_outbox *outbox, hli_mutex *mutex)
 {
-    struct hli_outbox_buffer batch = outbox->waiting;
+    bool is_rest = outbox->rest.data != NULL;
+    struct hli_tls *tls = is_rest || !outbox->tls ? NULL : hli_tls_ref(outbox->tls);
+    struct hli_outbox_buffer batch = outbox_take(outbox);
     unsigned opened = outbox->opened;
     size_t start = batch.start;
-    bool has_rest = outbox->has_rest;
     int fd = outbox->fd;
 
-    outbox->waiting = outbox->spare;
-    outbox->spare = (struct hli_outbox_buffer){0};
-    outbox->waiting_count = 0;
-    outbox->has_rest = false;
     hli_mutex_unlock(mutex);
-    enum outbox_result result = outbox_send(fd, &batch);
+    bool is_ready = !tls || outbox_encrypt(tls, &batch);
+    enum outbox_result result = is_ready ? outbox_send(fd, &batch) : OUTBOX_BROKEN;
+    bool has_progressed = batch.start > start;
     if (result != OUTBOX_BLOCKED)
-        explicit_bzero(batch.data, batch.end);
+        outbox_empty(&batch);
     hli_mutex_lock(mutex);
     if (opened != outbox->opened) {
         outbox_close_socket(fd);
-        outbox_wipe(&batch, batch.end);
         outbox_free(&batch);
         return false;
     }
-    if ((has_rest || result == OUTBOX_BLOCKED) && batch.start > start)
+    if ((is_rest || result == OUTBOX_BLOCKED) && has_progressed)
         outbox->progressed_at = hli_now();
     if (result == OUTBOX_BLOCKED) {
-        outbox_put_back(outbox, &batch);
+        outbox->rest = batch;
+        outbox->is_blocked = true;
     } else {
         outbox->is_broken = outbox->is_broken || result == OUTBOX_BROKEN;
         outbox_recycle(outbox, &batch);
@@ -196,7 +216,7 @@ void hli_outbox_write(struct hli_outbox *outbox, hli_mutex *mutex)
         return;
     outbox->is_writing = true;
     for (int round = 0; round < OUTBOX_ROUNDS && !outbox->is_blocked && !outbox->is_broken &&
-                        outbox->waiting.end > 0;
+                        (outbox->rest.data || outbox->waiting.end > 0);
          round++)
         if (!outbox_write_batch(outbox, mutex))
             return;
@@ -205,5 +225,6 @@ void hli_outbox_write(struct hli_outbox *outbox, hli_mutex *mutex)
 
 bool hli_outbox_needs_loop(const struct hli_outbox *outbox)
 {
-    return outbox->fd >= 0 && !outbox->is_writing && (outbox->is_broken || outbox->waiting.end > 0);
+    return outbox->fd >= 0 && !outbox->is_writing &&
+           (outbox->is_broken || outbox->rest.data || outbox->waiting.end > 0);
 }

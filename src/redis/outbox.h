@@ -4,13 +4,14 @@
  * The outbox: bytes on their way to a socket. Any thread puts its bytes in. A thread that finds no
  * other thread writing writes its own bytes and all that came meanwhile, and holds no mutex during
  * the system call. So a sender never waits for another thread's write, and under load one write
- * sends many requests.
+ * sends many requests. TLS encrypts in that write, so that one record has many requests, too.
  */
 #ifndef HLI_REDIS_OUTBOX_H
 #define HLI_REDIS_OUTBOX_H
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "redis/tls.h"
 
 #include <stdbool.h>
 
@@ -19,17 +20,19 @@ struct hli_outbox_buffer { /* data[start] to data[end] is to be written */
     size_t start, end, size;
 };
 
-struct hli_outbox { /* guarded by the connection's mutex */
-    int fd;         /* -1 while closed */
+struct hli_outbox {      /* guarded by the connection's mutex */
+    int fd;              /* -1 while closed */
+    struct hli_tls *tls; /* NULL: none; counted */
     unsigned
         opened; /* number of opens: if it changes during a write, the outbox was closed meanwhile */
     bool is_writing;      /* a thread is in the system call, without the mutex */
     bool is_blocked;      /* the socket is full; the loop clears this */
     bool lacks_memory;    /* the reason for is_broken */
     bool is_broken;       /* a write failed, or a request found no memory: no more bytes are sent */
-    bool has_rest;        /* the socket did not accept a whole write */
-    hli_ns progressed_at; /* when the socket last accepted bytes of such a rest */
-    struct hli_outbox_buffer waiting; /* bytes for the next write */
+    hli_ns progressed_at; /* when the socket last accepted bytes of a rest */
+    struct hli_outbox_buffer
+        rest; /* of a write that the socket did not accept whole; data NULL: none */
+    struct hli_outbox_buffer waiting; /* bytes for the write after that */
     unsigned waiting_count;           /* requests in it */
     struct hli_outbox_buffer spare;   /* empty; its memory is used again */
 };
@@ -37,8 +40,8 @@ struct hli_outbox { /* guarded by the connection's mutex */
 void hli_outbox_init(struct hli_outbox *outbox);
 void hli_outbox_deinit(struct hli_outbox *outbox); /* after the close */
 
-/* Errors: HL_ENOMEM: the socket still belongs to the caller. */
-int hli_outbox_open(struct hli_outbox *outbox, int fd);
+/* tls may be NULL. Errors: HL_ENOMEM: the socket still belongs to the caller. */
+int hli_outbox_open(struct hli_outbox *outbox, int fd, struct hli_tls *tls);
 
 /* Closes the socket; if a thread is writing, that thread closes it. */
 void hli_outbox_close(struct hli_outbox *outbox);

@@ -65,15 +65,18 @@ static void reader_forget(struct hli_reader *reader)
         hli_wakefd_close(&reader->wakefd);
     hli_parser_free(reader->parser);
     hli_reply_free(reader->untold);
+    hli_tls_unref(reader->tls);
     reader->parser = NULL;
     reader->untold = NULL;
+    reader->tls = NULL;
     reader->parse_error = reader->failure = 0;
     reader->has_failed = false;
 }
 
-int hli_reader_open(struct hli_reader *reader, int fd)
+int hli_reader_open(struct hli_reader *reader, int fd, struct hli_tls *tls)
 {
     reader->fd = fd;
+    reader->tls = hli_tls_ref(tls);
     reader->parser = hli_parser_new();
     if (!reader->parser || reader_open_watched(reader) < 0) {
         int reason = errno;
@@ -232,6 +235,17 @@ void hli_reader_leave(struct hli_reader *reader, enum hli_reader_role role)
     reader->leader = NULL;
 }
 
+/* Decrypts what was received, in the same place. */
+static void reader_decrypt(struct hli_reader *reader, char *bytes, size_t size, size_t received)
+{
+    int got;
+
+    hli_tls_put(reader->tls, bytes, received);
+    while ((got = hli_tls_read(reader->tls, bytes, size)) > 0)
+        reader->parse_error = hli_parser_feed(reader->parser, bytes, (size_t)got);
+    reader->has_failed = got < 0;
+}
+
 enum hli_received hli_reader_receive(struct hli_reader *reader)
 {
     char bytes[READER_BYTES];
@@ -240,7 +254,10 @@ enum hli_received hli_reader_receive(struct hli_reader *reader)
         return HLI_RECEIVED_FAILURE;
     ssize_t got = recv(reader->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
     if (got > 0) {
-        reader->parse_error = hli_parser_feed(reader->parser, bytes, (size_t)got);
+        if (reader->tls)
+            reader_decrypt(reader, bytes, sizeof(bytes), (size_t)got);
+        else
+            reader->parse_error = hli_parser_feed(reader->parser, bytes, (size_t)got);
         return HLI_RECEIVED;
     }
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))

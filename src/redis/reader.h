@@ -14,6 +14,7 @@
 #include "base/thread.h"
 #include "base/wakefd.h"
 #include "redis/reply.h"
+#include "redis/tls.h"
 
 #include <stdatomic.h>
 
@@ -27,6 +28,7 @@ enum hli_reader_role {
 struct hli_reader {           /* guarded by the connection's mutex, but where noted */
     bool may_be_led;          /* immutable */
     int fd;                   /* immutable while open */
+    struct hli_tls *tls;      /* the same; NULL: none; counted */
     atomic_int watched;       /* the epoll instance; a forked child closes it */
     struct hli_wakefd wakefd; /* wakes the leader; a forked child closes it */
     bool is_open, is_armed;
@@ -51,8 +53,9 @@ enum hli_received { HLI_RECEIVED, HLI_RECEIVED_NOTHING, HLI_RECEIVED_FAILURE };
 void hli_reader_init(struct hli_reader *reader, bool may_be_led);
 void hli_reader_deinit(struct hli_reader *reader); /* after the close */
 
-/* Begins armed, and no thread has the role. Errors: HL_ENOMEM, and errno has the reason. */
-int hli_reader_open(struct hli_reader *reader, int fd);
+/* Begins armed, and no thread has the role. tls may be NULL. Errors: HL_ENOMEM, and errno has the
+ * reason. */
+int hli_reader_open(struct hli_reader *reader, int fd, struct hli_tls *tls);
 void hli_reader_close(struct hli_reader *reader);        /* by the thread with the role */
 int hli_reader_watched(const struct hli_reader *reader); /* the fd that the loop watches */
 

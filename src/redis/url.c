@@ -201,30 +201,36 @@ static const char *url_behind(const char *text, const char *scheme)
 
 static int url_refuse_scheme(const char *text, hl_error *err)
 {
-    static const char *const tls[] = {"rediss://", "valkeys://"};
     static const char *const later[] = {"redis-sentinel://", "redis-cluster://",
                                         "redis-masters://"};
 
-    for (size_t i = 0; i < sizeof(tls) / sizeof(tls[0]); i++)
-        if (url_behind(text, tls[i]))
-            return hli_fail(err, HL_ENOTSUP,
-                            "URL: %s: this version speaks no TLS; let stunnel do so, and give the "
-                            "unix:// or redis:// address at which it listens",
-                            tls[i]);
     for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++)
         if (url_behind(text, later[i]))
             return hli_fail(err, HL_ENOTSUP, "URL: %s is not supported by this version", later[i]);
-    return hli_fail(err, HL_EINVAL, "URL: it begins with none of redis://, valkey:// and unix://");
+    return hli_fail(err, HL_EINVAL,
+                    "URL: it begins with none of redis://, rediss:// (TLS), valkey://, valkeys:// "
+                    "(TLS) and unix://");
+}
+
+/* The text behind one of the two schemes, or NULL. */
+static const char *url_behind_either(const char *text, const char *redis, const char *valkey)
+{
+    const char *rest = url_behind(text, redis);
+
+    return rest ? rest : url_behind(text, valkey);
 }
 
 int hli_url_parse(const char *text, struct hli_url *ret_url, hl_error *err)
 {
     struct hli_url url = {.kind = HLI_URL_TCP};
-    const char *tcp = url_behind(text, "redis://"), *local = url_behind(text, "unix://");
+    const char *tcp = url_behind_either(text, "redis://", "valkey://");
+    const char *tls = url_behind_either(text, "rediss://", "valkeys://");
+    const char *local = url_behind(text, "unix://");
     int rc;
 
-    if (!tcp)
-        tcp = url_behind(text, "valkey://");
+    url.has_tls = tls != NULL;
+    if (tls)
+        tcp = tls;
     if (tcp)
         rc = url_parse_tcp((struct url_part){tcp, strlen(tcp)}, &url, err);
     else if (local)

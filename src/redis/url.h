@@ -6,6 +6,7 @@
 
 #include <hirelock/error.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum hli_url_kind { HLI_URL_TCP, HLI_URL_UNIX };
@@ -13,7 +14,8 @@ enum hli_url_kind { HLI_URL_TCP, HLI_URL_UNIX };
 /* All strings are owned; username and password may be NULL. */
 struct hli_url {
     enum hli_url_kind kind;
-    char *host; /* of TCP: a name or a numeric address; of UNIX: the path */
+    bool has_tls; /* rediss:// */
+    char *host;   /* of TCP: a name or a numeric address; of UNIX: the path */
     uint16_t port;
     uint32_t database;
     char *username, *password;

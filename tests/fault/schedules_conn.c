@@ -62,7 +62,7 @@ static void task_open(void *arg)
     check_int(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
     check_int(setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
     scene->peer = pair[1];
-    check_int(hli_conn_open(&scene->conn, pair[0]), 0);
+    check_int(hli_conn_open(&scene->conn, pair[0], NULL), 0);
     sem_post(&scene->ran);
 }
 

@@ -89,7 +89,7 @@ static void task_open(void *arg)
     (void)arg;
     check_int(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
     peer = pair[1];
-    check_int(hli_conn_open(&conn, pair[0]), 0);
+    check_int(hli_conn_open(&conn, pair[0], NULL), 0);
     sem_post(&ran);
 }
 
@@ -336,7 +336,7 @@ ReaderLaw(is_waited_for_by_a_close)
     peer_says(":1\r\n");
     sem_take(&in_done);
     hli_loop_post(loop, &closing);
-    struct deadline deadline = deadline_in(SOON_MS);
+    struct deadline deadline = deadline_of_wait(SOON_MS);
     while (!atomic_load(&conn.reader.is_recalled) && !deadline_is_over(deadline))
         deadline_nap();
     check_int(closed_turn, 0);

@@ -125,7 +125,7 @@ long failing_malloc_calls(void)
 
 long failing_malloc_sweep(const struct failing_scenario *scenario)
 {
-    for (long n = 0;; n++) {
+    for (long n = 0, step = scenario->step > 0 ? scenario->step : 1;; n += step) {
         if (scenario->prepare)
             scenario->prepare(scenario->arg);
         failing_malloc_arm(scenario->scope, n);
@@ -133,6 +133,6 @@ long failing_malloc_sweep(const struct failing_scenario *scenario)
         bool failed = failing_malloc_disarm();
         scenario->verify(scenario->arg, failed);
         if (!failed)
-            return n;
+            return n / step;
     }
 }

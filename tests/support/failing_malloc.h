@@ -25,8 +25,10 @@ void failing_malloc_arm(enum failing_scope scope, long n);
 bool failing_malloc_disarm(void);
 long failing_malloc_calls(void); /* counted between the last arm and disarm */
 
-/* A scenario, run with n = 0, 1, 2 ... until a run ends without an injected failure. */
+/* A scenario, run with n = 0, 1, 2 ..., or each `step`th, until a run ends without an injected
+ * failure. */
 struct failing_scenario {
+    long step; /* 0: 1 */
     enum failing_scope scope;
     void (*prepare)(void *arg);             /* not armed; may be NULL */
     void (*run)(void *arg);                 /* armed */
@@ -34,7 +36,7 @@ struct failing_scenario {
     void *arg;
 };
 
-/* Returns the number of failures injected: each allocation of a whole run has failed once. */
+/* Returns the number of failures injected. */
 long failing_malloc_sweep(const struct failing_scenario *scenario);
 
 #endif

@@ -81,9 +81,15 @@ void server_down(void)
 
 hl_client *open_client_at(const char *url, const hl_client_options *options)
 {
+    hl_client_options with_authority = HL_CLIENT_OPTIONS_INIT;
     hl_client *client = NULL;
     hl_error err = HL_ERROR_INIT;
-    int rc = hl_client_open(url, options, &client, &err);
+    bool has_tls = strncmp(url, "rediss://", 9) == 0;
+    if (has_tls && options)
+        with_authority = *options;
+    if (has_tls && !with_authority.tls_ca_file)
+        with_authority.tls_ca_file = redis_server_authority();
+    int rc = hl_client_open(url, has_tls ? &with_authority : options, &client, &err);
     check_msg(rc == 0, "open: %s: %s", hl_err_name(rc), err.text);
     return list_add(CLIENT_OPEN, client);
 }

@@ -183,7 +183,8 @@ struct proxy *proxy_start(const struct proxy_options *options)
         proxy->listen_fd = listener_open_unix(options->listen_path);
     } else {
         proxy->listen_fd = listener_open_tcp(&proxy->port);
-        snprintf(proxy->url, sizeof proxy->url, "redis://127.0.0.1:%d", proxy->port);
+        snprintf(proxy->url, sizeof proxy->url, "%s://127.0.0.1:%d",
+                 options->tls ? "rediss" : "redis", proxy->port);
     }
     proxy->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     must(proxy->wake_fd >= 0);
@@ -196,7 +197,8 @@ struct proxy *proxy_start(const struct proxy_options *options)
 struct proxy *proxy_start_before(struct redis_server *server)
 {
     return proxy_start(&(struct proxy_options){.server_port = redis_server_port(server),
-                                               .server_path = redis_server_socket(server)});
+                                               .server_path = redis_server_socket(server),
+                                               .tls = redis_server_has_tls(server)});
 }
 
 void proxy_stop(struct proxy *proxy)

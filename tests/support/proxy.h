@@ -25,6 +25,7 @@ enum proxy_cut { PROXY_FIN, PROXY_RST };       /* what the client sees; the serv
 struct proxy_options {
     int server_port;         /* on 127.0.0.1 */
     const char *server_path; /* instead: unix socket */
+    bool tls;                /* the server's; the URL says so */
     const char *listen_path; /* unix socket to listen on; NULL: a free port of 127.0.0.1 */
 };
 

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "certificates.h"
 #include "deadline.h"
 #include "fatal.h"
 #include "listener.h"
@@ -53,6 +54,23 @@ bool redis_server_has_clock_shim(void)
     return redis_server_shim() != NULL;
 }
 
+static char redis_server_last_authority[80];
+
+const char *redis_server_authority(void)
+{
+    return redis_server_last_authority;
+}
+
+static void redis_server_make_certificates(struct redis_server *server)
+{
+    snprintf(redis_server_last_authority, sizeof redis_server_last_authority, "%s/ca.pem",
+             server->dir);
+    certificate_make(server->dir, &(struct certificate){.name = "ca"});
+    certificate_make(server->dir, &(struct certificate){.name = "server",
+                                                        .issuer = "ca",
+                                                        .hosts = "DNS:localhost,IP:127.0.0.1"});
+}
+
 static void redis_server_make_dir(struct redis_server *server)
 {
     const char *base = getenv("TMPDIR");
@@ -74,7 +92,14 @@ static void redis_server_write_config(struct redis_server *server)
     FILE *file = fopen(path, "we");
     if (!file)
         fatal_errno("open %s", path);
-    fprintf(file, "bind 127.0.0.1\nport %d\nunixsocket %s\n", server->port, server->socket);
+    fprintf(file, "bind 127.0.0.1\nunixsocket %s\n", server->socket);
+    if (options->tls)
+        fprintf(file,
+                "port 0\ntls-port %d\ntls-ca-cert-file %s\ntls-cert-file %s/server.pem\n"
+                "tls-key-file %s/server.key\ntls-auth-clients no\n",
+                server->port, redis_server_last_authority, server->dir, server->dir);
+    else
+        fprintf(file, "port %d\n", server->port);
     fprintf(file, "dir %s\nlogfile \"\"\ndaemonize no\nsave \"\"\n", server->dir);
     fprintf(file, "appendonly %s\nappendfsync no\n", options->appendonly ? "yes" : "no");
     fprintf(file, "auto-aof-rewrite-percentage 0\nuser hltest on nopass ~* &* +@all\n");
@@ -155,7 +180,7 @@ static bool redis_server_comes_up(struct redis_server *server)
 static void redis_server_first_start(struct redis_server *server)
 {
     for (int i = 0; i < 20; i++) {
-        server->port = server->options.tcp ? listener_free_port() : 0;
+        server->port = server->options.tcp || server->options.tls ? listener_free_port() : 0;
         redis_server_write_config(server);
         redis_server_spawn(server);
         if (redis_server_comes_up(server))
@@ -171,7 +196,11 @@ struct redis_server *redis_server_start(const struct redis_options *options)
     must(server);
     if (options)
         server->options = *options;
+    const char *kind = getenv("HL_TEST_SERVER");
+    server->options.tls = server->options.tls || (kind && strcmp(kind, "tls") == 0);
     redis_server_make_dir(server);
+    if (server->options.tls)
+        redis_server_make_certificates(server);
     redis_link_init(&server->link, server->socket);
     if (server->options.clock_shim) {
         must(redis_server_has_clock_shim());
@@ -179,7 +208,8 @@ struct redis_server *redis_server_start(const struct redis_options *options)
     }
     redis_server_first_start(server);
     if (server->port)
-        snprintf(server->url, sizeof server->url, "redis://127.0.0.1:%d", server->port);
+        snprintf(server->url, sizeof server->url, "%s://127.0.0.1:%d",
+                 server->options.tls ? "rediss" : "redis", server->port);
     else
         snprintf(server->url, sizeof server->url, "unix://%s", server->socket);
     return server;
@@ -299,6 +329,11 @@ const char *redis_server_dir(const struct redis_server *server)
 int redis_server_port(const struct redis_server *server)
 {
     return server->port;
+}
+
+bool redis_server_has_tls(const struct redis_server *server)
+{
+    return server->options.tls;
 }
 
 pid_t redis_server_pid(const struct redis_server *server)

@@ -5,6 +5,9 @@
  * Real redis-server processes (redis_program.h), each in a temporary directory of its own. A server
  * dies with the thread that started it. A server that fails by itself ends the test, and the end of
  * its log is shown.
+ *
+ * With HL_TEST_SERVER=tls in the environment every server has .tls. A server with TLS has in its
+ * directory ca.pem, server.pem for 127.0.0.1 and localhost, and their keys.
  */
 #ifndef HL_TEST_REDIS_SERVER_H
 #define HL_TEST_REDIS_SERVER_H
@@ -19,6 +22,7 @@ struct redis_server;
 /* All zero: a unix socket only, no persistence, no password. */
 struct redis_options {
     bool tcp;             /* listens on a free port of 127.0.0.1 as well; the URL names that port */
+    bool tls;             /* listens on a free port of 127.0.0.1 with TLS; the URL names that port */
     bool appendonly;      /* keeps its keys over kill and restart */
     bool may_be_loading;  /* start and restart return at the first answer, even -LOADING */
     bool clock_shim;      /* redis_server_step_clock works */
@@ -48,7 +52,10 @@ bool redis_server_has_clock_shim(void); /* this build brings the shim's library 
 const char *redis_server_url(const struct redis_server *server); /* without credentials */
 const char *redis_server_socket(const struct redis_server *server);
 const char *redis_server_dir(const struct redis_server *server);
-int redis_server_port(const struct redis_server *server); /* 0 without .tcp */
+int redis_server_port(const struct redis_server *server); /* that of the URL; 0 on a unix socket */
+bool redis_server_has_tls(const struct redis_server *server);
+/* The authority of the server with TLS that was started last. */
+const char *redis_server_authority(void);
 pid_t redis_server_pid(const struct redis_server *server);
 int64_t redis_server_cpu_us(const struct redis_server *server); /* used since it was started */
 

@@ -20,7 +20,7 @@ static void outbox_begin(void)
     check_int(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     peer = pair[1];
     hli_outbox_init(&outbox);
-    check_int(hli_outbox_open(&outbox, pair[0]), 0);
+    check_int(hli_outbox_open(&outbox, pair[0], NULL), 0);
 }
 
 static void outbox_end(void)

@@ -21,7 +21,7 @@ static void reader_begin(void)
     end = pair[0];
     peer = pair[1];
     hli_reader_init(&reader, true);
-    check_int(hli_reader_open(&reader, end), 0);
+    check_int(hli_reader_open(&reader, end, NULL), 0);
 }
 
 static void reader_end(void)
@@ -164,7 +164,7 @@ Test(reader, is_waited_for_by_the_loop_while_a_leader_reads, .init = reader_begi
     check(hli_reader_lead_end(&reader));
     check(hli_reader_resume(&reader));
     check_int(pthread_create(&loop, NULL, take_in_a_thread, NULL), 0);
-    struct deadline deadline = deadline_in(10000);
+    struct deadline deadline = deadline_of_wait(10000);
     while (!atomic_load(&reader.is_recalled) && !deadline_is_over(deadline))
         deadline_nap();
     pthread_mutex_lock(&mutex);

@@ -8,6 +8,7 @@
 #include "support/test.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const struct good {
     const char *text;
@@ -38,6 +39,8 @@ static const struct good {
     {"redis://u:%ff%01@h", HLI_URL_TCP, "h", 6379, 0, "u", "\xff\x01"},
     {"redis://u:pw@[::1]:1/1", HLI_URL_TCP, "::1", 1, 1, "u", "pw"},
     {"redis://my-host_1.example.com.", HLI_URL_TCP, "my-host_1.example.com.", 6379, 0, NULL, NULL},
+    {"rediss://h", HLI_URL_TCP, "h", 6379, 0, NULL, NULL},
+    {"Valkeys://u:pw@h:7/2", HLI_URL_TCP, "h", 7, 2, "u", "pw"},
     {"unix:///run/redis.sock", HLI_URL_UNIX, "/run/redis.sock", 0, 0, NULL, NULL},
     {"unix:///a%20b?db=7", HLI_URL_UNIX, "/a b", 0, 7, NULL, NULL},
 };
@@ -50,7 +53,6 @@ static const struct bad {
     {"localhost", "none of", HL_EINVAL},
     {"http://h", "none of", HL_EINVAL},
     {"redis:/h", "none of", HL_EINVAL},
-    {"rediss://h", "no TLS", HL_ENOTSUP},
     {"redis-sentinel://h", "redis-sentinel://", HL_ENOTSUP},
     {"redis-cluster://h", "redis-cluster://", HL_ENOTSUP},
     {"redis-masters://h", "redis-masters://", HL_ENOTSUP},
@@ -64,7 +66,7 @@ static const struct bad {
     {"redis://::1:6379", "brackets", HL_EINVAL},
     {"redis://:p@ss@h", "%40", HL_EINVAL},
     {"redis://:p@ss@h:1", "%40", HL_EINVAL},
-    {"valkeys://h", "stunnel", HL_ENOTSUP},
+    {"rediss:///1", "no host", HL_EINVAL},
     {"redis://h:6379?db=1", "/1", HL_EINVAL},
     {"redis://h/99999999", "from 0 to", HL_EINVAL},
     {"redis://h:", "port", HL_EINVAL},
@@ -110,6 +112,8 @@ Test(url, reads_what_is_valid)
         int rc = hli_url_parse(good[i].text, &url, &err);
         check_msg(rc == 0, "%s: %s", good[i].text, err.text);
         check_int(url.kind, good[i].kind);
+        check(url.has_tls == (strncasecmp(good[i].text, "rediss:", 7) == 0 ||
+                              strncasecmp(good[i].text, "valkeys:", 8) == 0));
         check_str(url.host, good[i].host);
         check_int(url.port, good[i].port);
         check_int(url.database, good[i].database);

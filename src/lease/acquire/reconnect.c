@@ -108,6 +108,9 @@ void hli_client_link_up(hl_client *client)
     bool is_first = !atomic_exchange(&client->was_up, true);
 
     reconnect_log_up(client);
+    if (client->settings.flags & HL_CLIENT_TLS_UNVERIFIED)
+        hli_log(client, HL_LOG_WARN,
+                "the server's certificate is not verified (HL_CLIENT_TLS_UNVERIFIED)");
     if (!is_first) {
         hli_count(&client->counters.reconnects);
         hli_client_tell(client, HL_EVENT_CONNECTED, "");

@@ -3,6 +3,8 @@
 /* The client as its names see it: entering and leaving, references, log lines and events. */
 #include "lease/calls/client.h"
 
+#include <string.h>
+
 #include "base/check.h"
 #include "base/error.h"
 #include "lease/calls/async.h"
@@ -78,8 +80,7 @@ void hli_client_unref(hl_client *client)
     hli_mutex_deinit(&client->names_mutex);
     hli_mutex_deinit(&client->waits_mutex);
     hli_mutex_deinit(&client->calls_mutex);
-    free((char *)client->settings.name_prefix);
-    free((char *)client->settings.client_name);
+    hli_settings_deinit(&client->settings);
     free(client);
 }
 
@@ -140,6 +141,27 @@ static void client_tell_event(struct hli_callback *callback)
 
     posted->client->settings.on_event(&event, posted->client->settings.arg);
     free(posted);
+}
+
+void hli_settings_strings(hl_client_options *settings, const char **ret_text[HLI_SETTINGS_STRINGS])
+{
+    const char **text[HLI_SETTINGS_STRINGS] = {&settings->client_name,    &settings->name_prefix,
+                                               &settings->tls_ca_file,    &settings->tls_ca_dir,
+                                               &settings->tls_cert_file,  &settings->tls_key_file,
+                                               &settings->tls_server_name};
+
+    memcpy(ret_text, text, sizeof(text));
+}
+
+void hli_settings_deinit(hl_client_options *settings)
+{
+    const char **text[HLI_SETTINGS_STRINGS];
+
+    hli_settings_strings(settings, text);
+    for (int i = 0; i < HLI_SETTINGS_STRINGS; i++) {
+        free((char *)*text[i]);
+        *text[i] = NULL;
+    }
 }
 
 void hli_client_tell(hl_client *client, hl_event_kind kind, const char *reason)

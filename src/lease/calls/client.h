@@ -128,6 +128,11 @@ void hli_client_leave(hl_client *client);
  */
 uint64_t hli_client_next_number(hl_client *client);
 
+/* The strings of the settings, which own them. */
+enum { HLI_SETTINGS_STRINGS = 7 };
+void hli_settings_strings(hl_client_options *settings, const char **ret_text[HLI_SETTINGS_STRINGS]);
+void hli_settings_deinit(hl_client_options *settings);
+
 void hli_client_ref(hl_client *client);
 /* The last reference frees the client, which is closed by then. */
 void hli_client_unref(hl_client *client);

@@ -1,0 +1,363 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* TLS: which servers are accepted, and the reason when one is not; what goes wrong in between. */
+
+#include "support/certificates.h"
+#include "support/kit.h"
+#include "support/listener.h"
+#include "support/recorder.h"
+#include "support/tls_relay.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void tls_up(void)
+{
+    server_up_with(&(struct redis_options){.tls = true});
+}
+
+#define TlsLaw(name) Test(tls, name, .init = tls_up, .fini = server_down)
+
+/* A file of the server's directory. One text for each of four calls in a row. */
+static const char *file_of(const char *name)
+{
+    static char path[4][160];
+    static int next;
+    next = (next + 1) % 4;
+    snprintf(path[next], sizeof path[next], "%s/%s", redis_server_dir(server), name);
+    return path[next];
+}
+
+static const char *url_of_port(const char *scheme, const char *host)
+{
+    static char url[96];
+    snprintf(url, sizeof url, "%s://%s:%d", scheme, host, redis_server_port(server));
+    return url;
+}
+
+/* The server shows another certificate to new connections: one for these hosts, by this issuer. */
+static void show_certificate(const struct certificate *certificate)
+{
+    certificate_make(redis_server_dir(server), certificate);
+    redis_do(server, "CONFIG SET tls-cert-file %s/%s.pem tls-key-file %s/%s.key",
+             redis_server_dir(server), certificate->name, redis_server_dir(server),
+             certificate->name);
+}
+
+/* Options with the server's authority, and these fields. */
+#define KNOWN(...) CLIENT(.tls_ca_file = redis_server_authority(), __VA_ARGS__)
+
+/* The open fails with this code, and its text has these parts. */
+static void expect_no_open(const char *url, const hl_client_options *options, int code,
+                           const char *part, const char *other)
+{
+    hl_client *client = NULL;
+    hl_error err = HL_ERROR_INIT;
+    int rc = hl_client_open(url, options, &client, &err);
+    check_msg(rc == code, "%s: %s", hl_err_name(rc), err.text);
+    check_msg(strstr(err.text, part) != NULL, "not '%s' but '%s'", part, err.text);
+    check_msg(strstr(err.text, other) != NULL, "not '%s' but '%s'", other, err.text);
+}
+
+static void lock_once(hl_client *client)
+{
+    hl_lock *lock = new_lock(client, "stock");
+    expect_ok(hl_lock_acquire(lock, ERR));
+    expect_held_by(client, lock, 1);
+    expect_ok(hl_lock_release(lock, ERR));
+}
+
+TlsLaw(locks_at_a_server_whose_name_or_address_is_in_the_certificate)
+{
+    lock_once(open_client_at(url_of_port("rediss", "127.0.0.1"), KNOWN()));
+    lock_once(open_client_at(url_of_port("rediss", "localhost"), KNOWN()));
+    lock_once(open_client_at(url_of_port("valkeys", "localhost"), KNOWN()));
+}
+
+TlsLaw(finds_the_authority_in_a_folder_of_hashed_names)
+{
+    char command[512];
+    snprintf(command, sizeof command, "mkdir %s && cp %s %s && openssl rehash %s", file_of("cas"),
+             redis_server_authority(), file_of("cas/"), file_of("cas"));
+    check_int(system(command), 0);
+    lock_once(
+        open_client_at(url_of_port("rediss", "127.0.0.1"), CLIENT(.tls_ca_dir = file_of("cas"))));
+}
+
+TlsLaw(speaks_version_1_2_with_a_server_that_knows_no_later_one)
+{
+    redis_do(server, "CONFIG SET tls-protocols TLSv1.2");
+    lock_once(open_client_at(url_of_port("rediss", "127.0.0.1"), KNOWN()));
+}
+
+TlsLaw(refuses_a_certificate_that_has_expired_and_says_when)
+{
+    show_certificate(&(struct certificate){
+        .name = "old", .issuer = "ca", .hosts = "IP:127.0.0.1", .ends_in_seconds = -60});
+    expect_no_open(url_of_port("rediss", "127.0.0.1"), KNOWN(), HL_ECONN,
+                   "the server's certificate has expired (on 20", "renew it");
+}
+
+TlsLaw(refuses_a_certificate_that_is_not_valid_yet)
+{
+    show_certificate(&(struct certificate){
+        .name = "new", .issuer = "ca", .hosts = "IP:127.0.0.1", .begins_in_days = 10});
+    expect_no_open(url_of_port("rediss", "127.0.0.1"), KNOWN(), HL_ECONN, "is valid from 20",
+                   "compare the clocks");
+}
+
+TlsLaw(refuses_a_certificate_of_an_unknown_authority_and_says_whose_it_is)
+{
+    certificate_make(redis_server_dir(server), &(struct certificate){.name = "stranger"});
+    show_certificate(
+        &(struct certificate){.name = "own", .issuer = "stranger", .hosts = "IP:127.0.0.1"});
+    expect_no_open(url_of_port("rediss", "127.0.0.1"), KNOWN(), HL_ECONN, "CN=stranger",
+                   "set tls_ca_file");
+}
+
+TlsLaw(asks_the_authorities_of_the_system_when_no_other_is_named)
+{
+    expect_no_open(url_of_port("rediss", "127.0.0.1"), NULL, HL_ECONN, "CN=ca", "set tls_ca_file");
+}
+
+TlsLaw(refuses_a_certificate_for_another_host_and_names_both)
+{
+    show_certificate(&(struct certificate){
+        .name = "other", .issuer = "ca", .hosts = "DNS:redis.example,IP:10.0.0.3,IP:2001:db8::7"});
+    expect_no_open(url_of_port("rediss", "127.0.0.1"), KNOWN(), HL_ECONN,
+                   "is for redis.example, 10.0.0.3, 2001:db8:0:0:0:0:0:7", "not for 127.0.0.1");
+    expect_no_open(url_of_port("rediss", "localhost"), KNOWN(), HL_ECONN, "redis.example",
+                   "not for localhost");
+    lock_once(open_client_at(url_of_port("rediss", "127.0.0.1"),
+                             KNOWN(.tls_server_name = "redis.example")));
+}
+
+TlsLaw(verifies_nothing_only_when_it_is_asked_to_and_warns_then)
+{
+    static struct recorder told = RECORDER_INIT;
+    certificate_make(redis_server_dir(server), &(struct certificate){.name = "stranger"});
+    show_certificate(&(struct certificate){.name = "own", .issuer = "stranger", .hosts = "DNS:x"});
+    lock_once(open_client_at(
+        url_of_port("rediss", "127.0.0.1"),
+        CLIENT(.flags = HL_CLIENT_TLS_UNVERIFIED, .on_log = record_log, .arg = &told)));
+    check(recorder_wait_says(&told, "certificate is not verified"));
+}
+
+TlsLaw(shows_its_own_certificate_to_a_server_that_asks_for_one)
+{
+    certificate_make(redis_server_dir(server),
+                     &(struct certificate){.name = "client", .issuer = "ca"});
+    redis_do(server, "CONFIG SET tls-auth-clients yes");
+    lock_once(open_client_at(
+        url_of_port("rediss", "127.0.0.1"),
+        KNOWN(.tls_cert_file = file_of("client.pem"), .tls_key_file = file_of("client.key"))));
+}
+
+TlsLaw(says_that_the_server_wants_a_certificate_of_the_client)
+{
+    redis_do(server, "CONFIG SET tls-auth-clients yes");
+    expect_no_open(url_of_port("rediss", "127.0.0.1"), KNOWN(), HL_ECONN,
+                   "the server wants a certificate of the client", "set tls_cert_file");
+    redis_do(server, "CONFIG SET tls-protocols TLSv1.2");
+    expect_no_open(url_of_port("rediss", "127.0.0.1"), KNOWN(), HL_ECONN,
+                   "the server wants a certificate of the client", "set tls_cert_file");
+}
+
+TlsLaw(says_that_the_server_refuses_the_certificate_of_the_client)
+{
+    certificate_make(redis_server_dir(server), &(struct certificate){.name = "stranger"});
+    certificate_make(redis_server_dir(server),
+                     &(struct certificate){.name = "client", .issuer = "stranger"});
+    redis_do(server, "CONFIG SET tls-auth-clients yes");
+    expect_no_open(
+        url_of_port("rediss", "127.0.0.1"),
+        KNOWN(.tls_cert_file = file_of("client.pem"), .tls_key_file = file_of("client.key")),
+        HL_ECONN, "refuses the certificate in tls_cert_file", "ca");
+}
+
+TcpLaw(tls, says_that_the_server_does_not_speak_it)
+{
+    if (redis_server_has_tls(server))
+        return;
+    expect_no_open(url_of_port("rediss", "127.0.0.1"), NULL, HL_ECONN, "connect 127.0.0.1",
+                   "does the server speak TLS at this port?");
+}
+
+TlsLaw(is_proposed_when_a_server_that_wants_it_is_met_without)
+{
+    expect_no_open(url_of_port("redis", "127.0.0.1"), NULL, HL_ECONN, "if it speaks TLS",
+                   "rediss://");
+}
+
+TlsLaw(checks_its_files_at_the_open)
+{
+    const char *url = url_of_port("rediss", "127.0.0.1");
+    certificate_make(redis_server_dir(server), &(struct certificate){.name = "a", .issuer = "ca"});
+    certificate_make(redis_server_dir(server), &(struct certificate){.name = "b", .issuer = "ca"});
+    expect_no_open(url, CLIENT(.tls_ca_file = "/nowhere.pem"), HL_EINVAL,
+                   "tls_ca_file '/nowhere.pem'", "no such file");
+    expect_no_open(url, CLIENT(.tls_ca_file = file_of("redis.conf")), HL_EINVAL, "tls_ca_file",
+                   "redis.conf");
+    expect_no_open(url, KNOWN(.tls_cert_file = file_of("a.pem")), HL_EINVAL, "tls_cert_file is set",
+                   "without tls_key_file");
+    expect_no_open(url, KNOWN(.tls_cert_file = "/nowhere.pem", .tls_key_file = file_of("a.key")),
+                   HL_EINVAL, "tls_cert_file '/nowhere.pem'", "no such file");
+    expect_no_open(url, KNOWN(.tls_cert_file = file_of("a.pem"), .tls_key_file = file_of("b.key")),
+                   HL_EINVAL, "b.key", "it is not the key of the certificate");
+    expect_no_open(url,
+                   KNOWN(.tls_cert_file = file_of("a.pem"), .tls_key_file = file_of("redis.conf")),
+                   HL_EINVAL, "tls_key_file", "redis.conf");
+    char command[400];
+    snprintf(command, sizeof command, "openssl ec -aes128 -passout pass:x -in %s -out %s 2>&1",
+             file_of("a.key"), file_of("c.key"));
+    check_int(system(command), 0);
+    expect_no_open(url, KNOWN(.tls_cert_file = file_of("a.pem"), .tls_key_file = file_of("c.key")),
+                   HL_EINVAL, "c.key", "the key is encrypted");
+}
+
+Law(tls, options_need_a_url_that_asks_for_it)
+{
+    expect_no_open("redis://127.0.0.1", CLIENT(.tls_ca_file = "/x"), HL_EINVAL, "rediss://", "TLS");
+    expect_no_open("redis://127.0.0.1", CLIENT(.flags = HL_CLIENT_TLS_UNVERIFIED), HL_EINVAL,
+                   "rediss://", "TLS");
+}
+
+Law(tls, handshake_that_hangs_ends_with_the_connect_timeout)
+{
+    char url[64];
+    int port = 0, fd = listener_open_tcp(&port);
+    snprintf(url, sizeof url, "rediss://127.0.0.1:%d", port);
+    expect_no_open(url, CLIENT(.connect_timeout_ms = 200), HL_ECONN, "no answer to the TLS",
+                   "within 200 ms");
+    close(fd);
+}
+
+static void drop_clients(hl_client *client, int connects)
+{
+    redis_do(server, "CLIENT KILL TYPE normal SKIPME yes");
+    wait_stat(client, reconnects, connects);
+}
+
+TlsLaw(files_are_read_anew_at_each_connect)
+{
+    certificate_make(redis_server_dir(server),
+                     &(struct certificate){.name = "client", .issuer = "ca"});
+    redis_do(server, "CONFIG SET tls-auth-clients yes");
+    hl_client *client = open_client_at(
+        url_of_port("rediss", "127.0.0.1"),
+        KNOWN(.tls_cert_file = file_of("client.pem"), .tls_key_file = file_of("client.key")));
+    lock_once(client);
+    /* Everything is new: the authority, the server's certificate, the client's. */
+    certificate_make(redis_server_dir(server), &(struct certificate){.name = "ca"});
+    certificate_make(redis_server_dir(server),
+                     &(struct certificate){.name = "client", .issuer = "ca"});
+    redis_do(server, "CONFIG SET tls-ca-cert-file %s", redis_server_authority());
+    show_certificate(
+        &(struct certificate){.name = "server", .issuer = "ca", .hosts = "IP:127.0.0.1"});
+    drop_clients(client, 1);
+    lock_once(client);
+}
+
+/* A certificate says with whom a connection is made, and not for how long it may last. */
+TlsLaw(certificate_that_expires_is_noticed_at_the_next_connect)
+{
+    show_certificate(&(struct certificate){.name = "brief",
+                                           .issuer = "ca",
+                                           .hosts = "IP:127.0.0.1",
+                                           .ends_in_seconds = (int)slow_ms(3000) / 1000});
+    hl_client *client =
+        open_client_at(url_of_port("rediss", "127.0.0.1"), KNOWN(.outage_timeout_ms = 1000));
+    hl_lock *lock = new_lock(client, "stock");
+    struct deadline expiry = deadline_in(4500);
+    while (!deadline_is_over(expiry))
+        deadline_nap();
+    expect_ok(hl_lock_acquire(lock, ERR));
+    expect_ok(hl_lock_release(lock, ERR));
+    redis_do(server, "CLIENT KILL TYPE normal SKIPME yes");
+    hl_error err = HL_ERROR_INIT;
+    expect_outcome(hl_lock_acquire(lock, &err), HL_ECONN);
+    check_msg(strstr(err.text, "has expired (on 20") != NULL, "%s", err.text);
+    show_certificate(
+        &(struct certificate){.name = "longer", .issuer = "ca", .hosts = "IP:127.0.0.1"});
+    wait_stat(client, reconnects, 1);
+    expect_ok(hl_lock_acquire(lock, ERR));
+}
+
+TlsLaw(carries_values_that_are_larger_than_a_record)
+{
+    enum { SIZE = 900 * 1000 };
+    static char value[SIZE];
+    hl_client *client = open_client_at(url_of_port("rediss", "127.0.0.1"), KNOWN());
+    hl_lock *lock = new_lock(client, "stock");
+    memset(value, 'v', SIZE);
+    expect_ok(hl_lock_acquire(lock, ERR));
+    expect_ok(hl_lock_set_and_release(
+        lock, NULL,
+        &(hl_fenced_write){
+            .size = sizeof(hl_fenced_write), .key = "big", .value = value, .value_length = SIZE},
+        ERR));
+    check_int(redis_int(server, "STRLEN big"), SIZE);
+}
+
+TlsLaw(client_closes_in_the_middle_of_a_handshake)
+{
+    char url[64];
+    int port = 0, fd = listener_open_tcp(&port);
+    snprintf(url, sizeof url, "rediss://127.0.0.1:%d", port);
+    for (int i = 0; i < 20; i++) {
+        hl_client *client = NULL;
+        expect_ok(hl_client_open(url, KNOWN(.flags = HL_CLIENT_LAZY), &client, ERR));
+        if (i % 2) {
+            int peer = -1;
+            struct deadline deadline = deadline_in(10000);
+            while ((peer = accept(fd, NULL, NULL)) < 0 && !deadline_is_over(deadline))
+                deadline_nap();
+            check(peer >= 0);
+            expect_ok(hl_client_close(client));
+            close(peer);
+        } else {
+            expect_ok(hl_client_close(client));
+        }
+    }
+    close(fd);
+}
+
+static struct tls_relay *new_relay(enum tls_relay_manner manner, char url[64])
+{
+    struct tls_relay *relay = tls_relay_start(server, redis_server_dir(server), manner);
+    free_at_end(relay, tls_relay_stop);
+    snprintf(url, 64, "rediss://127.0.0.1:%d", tls_relay_port(relay));
+    return relay;
+}
+
+/* A peer may ask for new keys at any time; the answer goes out between two requests. */
+TlsLaw(new_keys_are_answered_while_requests_go_on)
+{
+    char url[64];
+    struct tls_relay *relay = new_relay(TLS_RELAY_NEW_KEYS, url);
+    hl_client *client = open_client_at(url, KNOWN());
+    for (int i = 0; i < 100; i++)
+        lock_once(client);
+    check(tls_relay_new_keys(relay) >= 100);
+    check_int(tls_relay_connections(relay), 2);
+    check_int((int)stats_of(client).reconnects, 0);
+}
+
+/* The server ends such a connection. */
+TlsLaw(renegotiation_is_declined)
+{
+    char url[64];
+    struct tls_relay *relay = new_relay(TLS_RELAY_RENEGOTIATES, url);
+    hl_client *client = open_client_at(
+        url, KNOWN(.flags = HL_CLIENT_LAZY, .outage_timeout_ms = 1000, .backoff_min_ms = 200));
+    hl_error err = HL_ERROR_INIT;
+    expect_outcome(hl_lock_acquire(new_lock(client, "stock"), &err), HL_ECONN);
+    check_msg(strstr(err.text, "certificate") == NULL, "%s", err.text);
+    check(tls_relay_asked(relay) >= 1);
+    close_client(client);
+    check_int(tls_relay_hellos(relay), tls_relay_connections(relay));
+}
