@@ -99,7 +99,7 @@ Test(memory_calls, open_by_name_succeeds_or_leaves_nothing, .init = open_start, 
 
 static void open_start_tls(void)
 {
-    server_up_with(&(struct redis_options){.tls = true, .password = "secret"});
+    memory_up_with(&(struct redis_options){.tls = true, .password = "secret"});
     files_before = census_files();
 }
 
