@@ -162,16 +162,18 @@ typedef struct hl_client_options {
 
 /*
  * Opens a client. URL: redis://[[user]:password@]host[:port][/db] (percent-encoded; an IPv6 address
- * in brackets; valkey:// means the same) or unix:///path[?db=n]. Options override the URL. This
- * version looks a host name up in /etc/hosts and at the name servers of resolv.conf. The call waits
- * until the server answers or refuses, and up to outage_timeout_ms for a server that is still
- * loading its data. With HL_CLIENT_LAZY the call does not wait.
+ * in brackets), rediss:// with the same parts for TLS with a verified server, or
+ * unix:///path[?db=n]; valkey:// and valkeys:// mean redis:// and rediss://. Options override the
+ * URL. This version looks a host name up in /etc/hosts and at the name servers of resolv.conf. The
+ * call waits until the server answers or refuses, and up to outage_timeout_ms for a server that is
+ * still loading its data. With HL_CLIENT_LAZY the call does not wait.
  *
  * Threads: any; no other thread may fork the process meanwhile.
- * Returns: 0; HL_EINVAL (URL or options, err says which); HL_ENOTSUP (rediss://, valkeys://,
- * redis-sentinel://, redis-cluster://, redis-masters://: reserved for later versions; the server is
- * a node of a cluster); HL_ENOMEM (also when threads or descriptors run out); HL_ECONN, HL_EPROTO,
- * HL_ESERVER or HL_EDENIED with the reason, "connect 127.0.0.1:6379: connection refused".
+ * Returns: 0; HL_EINVAL (URL or options, err says which; a file of TLS that cannot be read);
+ * HL_ENOTSUP (redis-sentinel://, redis-cluster://, redis-masters://: reserved for later versions;
+ * rediss:// in a build without TLS; the server is a node of a cluster); HL_ENOMEM (also when
+ * threads or descriptors run out); HL_ECONN, HL_EPROTO, HL_ESERVER or HL_EDENIED with the reason,
+ * "connect 127.0.0.1:6379: connection refused".
  */
 HL_API HL_MUST_CHECK int hl_client_open(const char *url, const hl_client_options *options,
                                         hl_client **ret_client, hl_error *err);
