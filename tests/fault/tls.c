@@ -361,3 +361,19 @@ TlsLaw(renegotiation_is_declined)
     close_client(client);
     check_int(tls_relay_hellos(relay), tls_relay_connections(relay));
 }
+
+/* Its answers come as fast as it writes them, each as a record of its own. */
+TlsLaw(reads_all_records_that_came_together)
+{
+    static struct recorder told = RECORDER_INIT;
+    enum { CALLS = 200 };
+    hl_client *client = open_client_at(url_of_port("rediss", "127.0.0.1"), KNOWN());
+    redis_server_freeze(server);
+    for (int i = 0; i < CALLS; i++)
+        expect_ok(hl_client_ping_async(client, -1, record_done, &told));
+    redis_server_thaw(server);
+    check(recorder_wait(&told, CALLS));
+    for (int i = 0; i < CALLS; i++)
+        check_int(recorder_entry(&told, i).code, HL_OK);
+    check_int((int)stats_of(client).reconnects, 0);
+}
