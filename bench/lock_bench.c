@@ -17,10 +17,11 @@ static const struct scenario {
     const char *name;
     void (*run)(struct bench *bench);
 } scenarios[] = {
-    {"pair", scenario_pair},         {"kinds", scenario_kinds},     {"local", scenario_local},
-    {"threads", scenario_threads},   {"pass", scenario_pass},       {"waiters", scenario_waiters},
-    {"holds", scenario_holds},       {"killed", scenario_killed},   {"unheard", scenario_unheard},
-    {"handover", scenario_handover}, {"readers", scenario_readers}, {"bytes", scenario_bytes},
+    {"pair", scenario_pair},       {"tls", scenario_tls},           {"kinds", scenario_kinds},
+    {"local", scenario_local},     {"threads", scenario_threads},   {"pass", scenario_pass},
+    {"waiters", scenario_waiters}, {"holds", scenario_holds},       {"killed", scenario_killed},
+    {"unheard", scenario_unheard}, {"handover", scenario_handover}, {"readers", scenario_readers},
+    {"bytes", scenario_bytes},
 };
 
 enum { SCENARIOS = sizeof(scenarios) / sizeof(scenarios[0]) };

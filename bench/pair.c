@@ -32,32 +32,6 @@ static const struct pair_side {
     [PAIR_POSTED] = {"posted release", "posted_pair_vs_raw", 0.72},
 };
 
-static uint64_t pair_raw(void *arg, int64_t until)
-{
-    struct raw *raw = arg;
-    uint64_t done = 0;
-
-    do {
-        must(raw_acquire(raw), "the raw side met a strange lock");
-        raw_release(raw);
-        done++;
-    } while (instant_now() < until);
-    return done;
-}
-
-static uint64_t pair_ours(void *arg, int64_t until)
-{
-    hl_lock *lock = arg;
-    uint64_t done = 0;
-
-    do {
-        scenario_acquire(lock);
-        scenario_release(lock);
-        done++;
-    } while (instant_now() < until);
-    return done;
-}
-
 /* Targets are for a server and a client on a core each. */
 static void pair_tell(struct bench *bench, const struct rounds *rounds, const char *placement,
                       bool is_judged)
@@ -98,10 +72,10 @@ static void pair_measure(struct bench *bench, const char *placement, bool is_jud
     struct rounds rounds = {.count = bench->is_quick ? 24 : 100,
                             .ms = PAIR_ROUND_MS,
                             .sides = PAIR_SIDES,
-                            .side = {[PAIR_RAW] = {.work = pair_raw, .arg = &raw},
-                                     [PAIR_PLAIN] = {.work = pair_ours, .arg = plain_lock},
-                                     [PAIR_BUSY] = {.work = pair_ours, .arg = busy_lock},
-                                     [PAIR_POSTED] = {.work = pair_ours, .arg = posted_lock}}};
+                            .side = {[PAIR_RAW] = {.work = raw_pairs, .arg = &raw},
+                                     [PAIR_PLAIN] = {.work = scenario_pairs, .arg = plain_lock},
+                                     [PAIR_BUSY] = {.work = scenario_pairs, .arg = busy_lock},
+                                     [PAIR_POSTED] = {.work = scenario_pairs, .arg = posted_lock}}};
 
     raw_open(&raw, &bench->server, "bench:raw:0", 0);
     rounds_run(&rounds);

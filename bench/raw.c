@@ -3,6 +3,7 @@
 /* The raw side: redisCommandArgv, twice for each pair. */
 #include "raw.h"
 
+#include "instant.h"
 #include "must.h"
 #include "redis/script.h"
 
@@ -55,7 +56,8 @@ void raw_name(struct raw *raw, const char *name)
 
 static int64_t raw_call(struct raw *raw, int argc, const char **argv)
 {
-    redisReply *reply = redisCommandArgv(raw->link, argc, argv, NULL);
+    redisReply *reply = raw->tls ? raw_tls_command(raw->tls, argc, argv)
+                                 : redisCommandArgv(raw->link, argc, argv, NULL);
 
     must(reply && reply->type == REDIS_REPLY_ARRAY && reply->elements >= 1, "raw EVALSHA: %s",
          reply ? reply->str : raw->link->errstr);
@@ -90,4 +92,17 @@ void raw_release(struct raw *raw)
 void raw_release_unheard(struct raw *raw)
 {
     raw_release_to(raw, "bench:nobody-listens", "");
+}
+
+uint64_t raw_pairs(void *arg, int64_t until)
+{
+    struct raw *raw = arg;
+    uint64_t done = 0;
+
+    do {
+        must(raw_acquire(raw), "the raw side met a strange lock");
+        raw_release(raw);
+        done++;
+    } while (instant_now() < until);
+    return done;
 }

@@ -12,8 +12,11 @@
 
 #include <stdbool.h>
 
+struct tls;
+
 struct raw {
     redisContext *link;
+    struct tls *tls; /* where the pairs go, if it is not NULL */
     const char *acquire_sha, *release_sha;
     char name[64], channel[96], queue[96], others[96], field[64], lease[24];
 };
@@ -29,5 +32,11 @@ void raw_release(struct raw *raw);
 
 /* A release without a grant, whose message goes to a channel without subscribers. */
 void raw_release_unheard(struct raw *raw);
+
+/* Acquires and releases (rounds.h); arg is the raw side. */
+uint64_t raw_pairs(void *arg, int64_t until);
+
+/* In tls.c. */
+redisReply *raw_tls_command(struct tls *tls, int argc, const char **argv);
 
 #endif

@@ -3,6 +3,7 @@
 /* Library calls of the scenarios that must not fail. */
 #include "scenario.h"
 
+#include "instant.h"
 #include "must.h"
 
 #include <stdio.h>
@@ -80,4 +81,16 @@ void scenario_release(hl_lock *lock)
     int code = hl_lock_release(lock, NULL);
 
     must(code == 0, "release: %s", hl_err_name(code));
+}
+
+uint64_t scenario_pairs(void *lock, int64_t until)
+{
+    uint64_t done = 0;
+
+    do {
+        scenario_acquire(lock);
+        scenario_release(lock);
+        done++;
+    } while (instant_now() < until);
+    return done;
 }

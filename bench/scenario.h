@@ -17,6 +17,7 @@ struct bench {
 };
 
 void scenario_pair(struct bench *bench);     /* one thread, acquire and release */
+void scenario_tls(struct bench *bench);      /* the same through TLS */
 void scenario_kinds(struct bench *bench);    /* the same, of other kinds */
 void scenario_local(struct bench *bench);    /* calls that send nothing: reentry, retained locks */
 void scenario_threads(struct bench *bench);  /* threads with a name each */
@@ -37,5 +38,6 @@ hl_lock *scenario_lock_of(hl_client *client, hl_lock_kind kind, const char *name
 hl_stats scenario_stats(hl_client *client);
 void scenario_acquire(hl_lock *lock);
 void scenario_release(hl_lock *lock);
+uint64_t scenario_pairs(void *lock, int64_t until); /* both, again and again (rounds.h) */
 
 #endif

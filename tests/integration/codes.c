@@ -148,7 +148,7 @@ Law(a_database, that_is_not_there_is_refused_by_the_server)
 
 Law(a_url, of_a_later_version_is_not_supported)
 {
-    expect_from_open("rediss://127.0.0.1", HL_ENOTSUP, "rediss://");
+    expect_from_open("redis-sentinel://127.0.0.1", HL_ENOTSUP, "redis-sentinel://");
     expect_from_open("redis-cluster://127.0.0.1", HL_ENOTSUP, "not supported by this version");
     expect_from_open("nonsense", HL_EINVAL, "redis://");
 }
@@ -234,7 +234,8 @@ Law(a_ping, is_answered_or_ends_in_time)
 Law(a_lazy_client, begins_to_work_when_its_server_does)
 {
     redis_server_kill(server);
-    hl_client *client = open_client(CLIENT(.flags = HL_CLIENT_LAZY, .backoff_min_ms = 5));
+    hl_client *client = open_client(
+        CLIENT(.flags = HL_CLIENT_LAZY, .backoff_min_ms = 5, .outage_timeout_ms = 60000));
     hl_lock *lock = new_lock(client, "stock");
     struct actor *actor = actor_start();
     actor_begin_acquire(actor, lock, ACQUIRE(.wait_ms = -1));

@@ -1,0 +1,163 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * The pair through TLS. The raw side is a blocking loop over the same OpenSSL: SSL_write() of a
+ * command, SSL_read() until hiredis' parser has its answer. The server under test opens a port for
+ * TLS, with a certificate that is made for it.
+ */
+#include "cores.h"
+#include "must.h"
+#include "raw.h"
+#include "rounds.h"
+#include "scenario.h"
+
+#include <openssl/ssl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TLS_ROUND_MS = 50, TLS_RAW = 0, TLS_OURS, TLS_SIDES };
+
+struct tls {
+    char dir[64], authority[96], url[64];
+    int port;
+    SSL_CTX *context;
+    SSL *ssl;
+    redisReader *reader;
+};
+
+static void tls_run(const char *command)
+{
+    must(system(command) == 0, "%s: failed", command); /* NOLINT(cert-env33-c): our own words */
+}
+
+static void tls_make_certificate(struct tls *tls)
+{
+    char command[512];
+
+    snprintf(tls->dir, sizeof(tls->dir), "/tmp/hl-bench-tls-XXXXXX");
+    must(mkdtemp(tls->dir) != NULL, "no temporary folder");
+    snprintf(tls->authority, sizeof(tls->authority), "%s/server.pem", tls->dir);
+    snprintf(command, sizeof(command),
+             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 "
+             "-subj /CN=bench -addext subjectAltName=IP:127.0.0.1 "
+             "-keyout %s/server.key -out %s/server.pem 2>/dev/null",
+             tls->dir, tls->dir);
+    tls_run(command);
+}
+
+static void tls_open_port(struct tls *tls, struct server *server)
+{
+    redisReply *reply = NULL;
+
+    for (int i = 0; i < 20 && (!reply || reply->type == REDIS_REPLY_ERROR); i++) {
+        freeReplyObject(reply);
+        tls->port = server->port + 1 + i;
+        reply = redisCommand(server->link,
+                             "CONFIG SET tls-auth-clients no tls-ca-cert-file %s/server.pem "
+                             "tls-cert-file %s/server.pem tls-key-file %s/server.key tls-port %d",
+                             tls->dir, tls->dir, tls->dir, tls->port);
+    }
+    must(reply && reply->type == REDIS_REPLY_STATUS, "no port for TLS: %s",
+         reply ? reply->str : server->link->errstr);
+    freeReplyObject(reply);
+    snprintf(tls->url, sizeof(tls->url), "rediss://127.0.0.1:%d", tls->port);
+}
+
+static void tls_connect(struct tls *tls)
+{
+    char host[32];
+
+    tls->context = SSL_CTX_new(TLS_client_method());
+    must(tls->context && SSL_CTX_load_verify_file(tls->context, tls->authority) == 1,
+         "no TLS context");
+    SSL_CTX_set_verify(tls->context, SSL_VERIFY_PEER, NULL);
+    snprintf(host, sizeof(host), "127.0.0.1:%d", tls->port);
+    BIO *socket = BIO_new_connect(host);
+    must(socket && BIO_do_connect(socket) == 1, "connect %s: failed", host);
+    tls->ssl = SSL_new(tls->context);
+    tls->reader = redisReaderCreate();
+    must(tls->ssl && tls->reader, "out of memory");
+    SSL_set_bio(tls->ssl, socket, socket);
+    must(SSL_connect(tls->ssl) == 1, "no handshake with %s", host);
+}
+
+redisReply *raw_tls_command(struct tls *tls, int argc, const char **argv)
+{
+    char *command = NULL, bytes[16 * 1024];
+    void *reply = NULL;
+    int length = redisFormatCommandArgv(&command, argc, argv, NULL);
+
+    must(length > 0 && SSL_write(tls->ssl, command, length) == length, "TLS: cannot write");
+    redisFreeCommand(command);
+    while (!reply) {
+        int got = SSL_read(tls->ssl, bytes, sizeof(bytes));
+        must(got > 0 && redisReaderFeed(tls->reader, bytes, (size_t)got) == REDIS_OK &&
+                 redisReaderGetReply(tls->reader, &reply) == REDIS_OK,
+             "TLS: cannot read");
+    }
+    return reply;
+}
+
+static void tls_close(struct tls *tls, struct server *server)
+{
+    char command[128];
+
+    SSL_free(tls->ssl);
+    SSL_CTX_free(tls->context);
+    redisReaderFree(tls->reader);
+    freeReplyObject(redisCommand(server->link, "CONFIG SET tls-port 0"));
+    snprintf(command, sizeof(command), "rm -rf %s", tls->dir);
+    tls_run(command);
+}
+
+static void tls_measure(struct bench *bench, struct tls *tls, const char *placement, bool is_judged)
+{
+    hl_client_options options = HL_CLIENT_OPTIONS_INIT;
+    struct bench at_tls = *bench;
+    struct raw raw;
+    char name[96];
+
+    options.tls_ca_file = tls->authority;
+    snprintf(at_tls.server.url, sizeof(at_tls.server.url), "%s", tls->url);
+    hl_client *client = scenario_client(&at_tls, &options);
+    hl_lock *lock = scenario_lock(client, "bench:tls:%d", TLS_OURS);
+    struct rounds rounds = {.count = bench->is_quick ? 24 : 100,
+                            .ms = TLS_ROUND_MS,
+                            .sides = TLS_SIDES,
+                            .side = {[TLS_RAW] = {.work = raw_pairs, .arg = &raw},
+                                     [TLS_OURS] = {.work = scenario_pairs, .arg = lock}}};
+
+    raw_open(&raw, &bench->server, "bench:tls:raw", 0);
+    raw.tls = tls;
+    rounds_run(&rounds);
+    raw_close(&raw);
+    snprintf(name, sizeof(name), "TLS, %s: raw", placement);
+    report_figure(&bench->report, name, 1e6 / rounds.side[TLS_RAW].rate, "us");
+    snprintf(name, sizeof(name), "TLS, %s: hirelock", placement);
+    report_figure(&bench->report, name, 1e6 / rounds.side[TLS_OURS].rate, "us");
+    double ratio = rounds.side[TLS_RAW].rate / rounds.side[TLS_OURS].rate;
+    snprintf(name, sizeof(name), "TLS, %s: hirelock over raw", placement);
+    if (is_judged)
+        report_at_most(&bench->report, "tls_pair_vs_raw_tls", ratio, "x", 1.15);
+    else
+        report_figure(&bench->report, name, ratio, "x");
+    hl_lock_free(lock);
+    hl_client_close(client);
+}
+
+void scenario_tls(struct bench *bench)
+{
+    struct tls tls = {.port = 0};
+
+    report_heading("acquire and release, one thread, TLS");
+    tls_make_certificate(&tls);
+    tls_open_port(&tls, &bench->server);
+    tls_connect(&tls);
+    if (cores_part(bench->server.pid))
+        tls_measure(bench, &tls, "pinned", true);
+    cores_free(bench->server.pid);
+    tls_measure(bench, &tls, "free", false);
+    tls_close(&tls, &bench->server);
+}

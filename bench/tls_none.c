@@ -1,0 +1,19 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* A build without TLS has nothing to measure there. */
+#include "raw.h"
+#include "scenario.h"
+
+#include <stddef.h>
+
+redisReply *raw_tls_command(struct tls *tls, int argc, const char **argv)
+{
+    (void)tls, (void)argc, (void)argv;
+    return NULL;
+}
+
+void scenario_tls(struct bench *bench)
+{
+    (void)bench;
+    report_heading("TLS: this build has none");
+}
