@@ -20,6 +20,8 @@ static void options_help(void)
     printf("Sells one stock from many processes at once, without a lock and then with one.\n"
            "\n"
            "  --url URL        the Redis server (REDIS_URL of the environment, or %s)\n"
+           "  --lock-url URL   the server of the lock, if it is another one, or reached by TLS\n"
+           "  --ca FILE        the authority of its certificate, for rediss://\n"
            "  --processes N    how many processes sell (%ld)\n"
            "  --threads N      threads of each process (%ld)\n"
            "  --stock N        units to sell (%ld)\n"
@@ -54,6 +56,12 @@ static bool options_take(struct options *options, int letter)
     case 'u':
         options->url = optarg;
         return true;
+    case 'L':
+        options->lock_url = optarg;
+        return true;
+    case 'c':
+        options->ca = optarg;
+        return true;
     case 'p':
         return options_number("processes", &options->processes, 1, OPTIONS_MAX_PROCESSES);
     case 't':
@@ -82,6 +90,7 @@ enum options_verdict options_read(struct options *options, int argc, char **argv
         {"threads", required_argument, NULL, 't'},  {"stock", required_argument, NULL, 's'},
         {"lease-ms", required_argument, NULL, 'l'}, {"kill", no_argument, NULL, 'k'},
         {"no-kill", no_argument, NULL, 'K'},        {"json", no_argument, NULL, 'j'},
+        {"lock-url", required_argument, NULL, 'L'}, {"ca", required_argument, NULL, 'c'},
         {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
     int letter = 0;
 

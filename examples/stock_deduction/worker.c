@@ -127,12 +127,14 @@ static void worker_threads(struct worker *worker)
 static int worker_open(struct worker *worker, hl_error *err)
 {
     hl_client_options options = HL_CLIENT_OPTIONS_INIT;
+    const char *url = worker->options->lock_url;
     char name[48];
 
     options.client_name = "stock_deduction";
+    options.tls_ca_file = worker->options->ca;
     options.watchdog_timeout_ms = worker->options->lease_ms;
     snprintf(name, sizeof(name), "stock_deduction:%ld:lock", worker->sale->id);
-    int rc = hl_client_open(worker->options->url, &options, &worker->client, err);
+    int rc = hl_client_open(url ? url : worker->options->url, &options, &worker->client, err);
     return rc < 0 ? rc : hl_lock_new(worker->client, name, &worker->lock, err);
 }
 
