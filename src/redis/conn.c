@@ -196,14 +196,18 @@ static bool conn_read_more(struct hli_conn *conn)
         return false;
     switch (hli_reader_receive(&conn->reader)) {
     case HLI_RECEIVED:
-        return conn_tell_all(conn);
+        if (!conn_tell_all(conn))
+            return false;
+        if (!conn->reader.has_failed)
+            return true;
+        conn_close_failed(conn); /* TLS failed behind these replies, and no more will come */
+        return false;
     case HLI_RECEIVED_FAILURE:
         conn_close_failed(conn);
-        break;
+        return false;
     default:
-        break;
+        return false;
     }
-    return false;
 }
 
 /* The loop has read everything: from now on the first thread takes the role. */

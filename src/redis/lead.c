@@ -98,8 +98,10 @@ static enum lead_next lead_read(struct hli_conn *conn)
 {
     enum hli_received received = hli_reader_receive(&conn->reader);
 
-    if (received == HLI_RECEIVED)
-        return lead_tell(conn);
+    if (received == HLI_RECEIVED) {
+        enum lead_next next = lead_tell(conn);
+        return conn->reader.has_failed ? LEAD_TO_LOOP : next;
+    }
     return received == HLI_RECEIVED_NOTHING ? LEAD_ON : LEAD_TO_LOOP;
 }
 

@@ -377,3 +377,13 @@ TlsLaw(reads_all_records_that_came_together)
         check_int(recorder_entry(&told, i).code, HL_OK);
     check_int((int)stats_of(client).reconnects, 0);
 }
+
+/* The connection stands, and nothing more will come that could be understood. */
+TlsLaw(record_that_cannot_be_decrypted_ends_the_connection_at_once)
+{
+    char url[64];
+    new_relay(TLS_RELAY_JUNK, url);
+    expect_no_open(url, KNOWN(.connect_timeout_ms = 600000, .request_timeout_ms = 600000), HL_ECONN,
+                   "TLS: ", "127.0.0.1");
+    lock_once(open_client_at(url, KNOWN()));
+}

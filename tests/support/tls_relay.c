@@ -28,7 +28,7 @@ struct tls_relay {
     SSL_CTX *context;
     int fd, port;
     atomic_bool is_over;
-    atomic_int new_keys, asked, hellos, connections;
+    atomic_int new_keys, answers, asked, hellos, connections;
     pthread_t thread, worker[RELAY_CONNECTIONS];
 };
 
@@ -79,6 +79,10 @@ static bool relay_down(struct tls_relay *relay, SSL *ssl, int server, bool *is_a
         return false;
     if (manner == TLS_RELAY_NEW_KEYS)
         SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED);
+    if (manner == TLS_RELAY_JUNK && atomic_fetch_add(&relay->answers, 1) == 0) {
+        static const char junk[37] = "\x17\x03\x03\x00\x20";
+        return send(SSL_get_fd(ssl), junk, sizeof junk, MSG_NOSIGNAL) == sizeof junk;
+    }
     if (SSL_write(ssl, bytes, (int)got) != (int)got)
         return false;
     if (manner == TLS_RELAY_RENEGOTIATES && !*is_asked) {

@@ -13,6 +13,7 @@ struct tls_relay;
 
 enum tls_relay_manner {
     TLS_RELAY_NEW_KEYS,    /* before each answer it asks for new keys (TLS 1.3) */
+    TLS_RELAY_JUNK,        /* in place of its first answer comes a record that nobody encrypted */
     TLS_RELAY_RENEGOTIATES /* once, behind the first answer, it asks for a new handshake (TLS 1.2)
                             */
 };
