@@ -89,10 +89,13 @@ static void close_run(hl_client *client, void (*run)(void *arg))
     hli_gate_wait(&step.gate, HLI_NEVER);
 }
 
+/* Before the first link nothing can be in Redis, and so no answer is worth waiting for. */
 static void close_await_releases(hl_client *client)
 {
     hli_ns deadline = hli_after_ms(hli_now(), client->settings.request_timeout_ms);
 
+    if (!atomic_load(&client->was_up))
+        return;
     while (atomic_load(&client->dying) > 0)
         if (hli_gate_wait(&client->releasing_gate, deadline) == HLI_GATE_SHUT)
             return;

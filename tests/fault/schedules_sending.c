@@ -6,6 +6,7 @@
  * puts a stop in front of hli_link_send() for it.
  */
 #include "integration/two_links.h"
+#include "lease/calls/client.h"
 #include "support/actor.h"
 
 #define WRITE(text)                                                                                \
@@ -14,8 +15,6 @@
                         .value = (text),                                                           \
                         .value_length = strlen(text)})
 
-struct hli_link;
-struct hli_op;
 void __real_hli_link_send(struct hli_link *link, struct hli_op *op);
 void __wrap_hli_link_send(struct hli_link *link, struct hli_op *op);
 
@@ -123,4 +122,35 @@ TcpLaw(schedules_sending, a_release_that_is_repeated_writes_nothing_over_what_ca
     check_str(redis_str(server, "GET data"), "newer");
     expect_free(lock);
     contention_end();
+}
+
+static bool is_releasing(void *client)
+{
+    return atomic_load(&((hl_client *)client)->dying) == 1;
+}
+
+static void job_try(void *arg)
+{
+    is_to_stop = true;
+    expect_outcome(hl_lock_try_acquire(arg, NULL), HL_ECONN);
+}
+
+/* The attempt to connect fails before the request is sent. The tenure is released all the same, and
+ * the release finds no server; nothing of it can be in Redis. */
+Law(schedules_sending, a_client_that_never_had_a_server_closes_without_waiting_for_answers)
+{
+    hl_client *client = NULL;
+    expect_ok(hl_client_open("unix:///nowhere/redis.sock",
+                             CLIENT(.flags = HL_CLIENT_LAZY, .request_timeout_ms = 60000,
+                                    .watchdog_timeout_ms = 600000, .backoff_min_ms = 100,
+                                    .backoff_max_ms = 100),
+                             &client, ERR));
+    actor_begin(actor_start(), job_try, new_lock(client, "stock"));
+    check(wait_until(is_set, &has_stopped, 10000));
+    check(wait_until(is_releasing, client, 10000));
+    go_on();
+    actors_stop();
+    int64_t begun = now_ms();
+    expect_ok(hl_client_close(client));
+    check_msg(now_ms() - begun < 30000, "%lld ms", (long long)(now_ms() - begun));
 }
