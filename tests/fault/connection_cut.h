@@ -60,11 +60,13 @@ static inline hl_client_options cut_options(void)
     return options;
 }
 
-static inline void cut_start(struct cut *cut)
+static inline void cut_start(struct cut *cut, uint64_t step)
 {
     hl_client_options options = cut_options();
-    options.request_timeout_ms = slow_ms(1000); /* a cut is noticed at once */
+    options.request_timeout_ms = slow_ms(5000); /* a cut is noticed at once */
     options.watchdog_timeout_ms = slow_ms(600); /* renewed at a third of it */
+    if (step > 1)
+        options.watchdog_timeout_ms += 2400;
     cut->c = connection_start(NULL);
     cut->client = open_client_at(proxy_url(cut->c.proxy), &options);
     cut->other = open_client_at(redis_server_url(cut->c.server), &options);
@@ -87,8 +89,8 @@ static inline void cut_check_aftermath(struct cut *cut)
 {
     check_int(hl_lock_hold_count(cut->lock, NULL), 0);
     expect_gone(cut->c.server, "cut");
-    expect_ok(hl_lock_acquire_for(cut->others_lock, slow_ms(1000), ERR));
-    expect_ok(hl_client_ping(cut->client, slow_ms(2000), ERR));
+    expect_ok(hl_lock_acquire_for(cut->others_lock, slow_ms(10000), ERR));
+    expect_ok(hl_client_ping(cut->client, slow_ms(10000), ERR));
     check(connection_key_is_of(cut->c.server, "cut", cut->other));
     check_str(redis_str(cut->c.server, "HVALS cut"), "1");
     expect_ok(hl_lock_release(cut->others_lock, ERR));
@@ -104,7 +106,7 @@ static inline void cut_expect_released(int code)
 /* Acquire and release. */
 static inline void cut_plain(struct cut *cut)
 {
-    expect_ok(hl_lock_acquire_for(cut->lock, slow_ms(2000), ERR));
+    expect_ok(hl_lock_acquire_for(cut->lock, slow_ms(10000), ERR));
     check(hl_lock_is_held(cut->lock, NULL));
     cut_expect_released(hl_lock_release(cut->lock, NULL));
 }
@@ -113,14 +115,14 @@ static inline void cut_plain(struct cut *cut)
 static inline void cut_nested(struct cut *cut)
 {
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
-    options.wait_ms = slow_ms(2000);
-    options.lease_ms = slow_ms(5000);
+    options.wait_ms = slow_ms(10000);
+    options.lease_ms = slow_ms(20000);
     expect_ok(hl_lock_acquire_with(cut->lock, &options, ERR));
     cut_knows_until_here(cut);
-    options.lease_ms = slow_ms(10000);
+    options.lease_ms = slow_ms(60000);
     expect_ok(hl_lock_acquire_with(cut->lock, &options, ERR));
     check_int(hl_lock_hold_count(cut->lock, NULL), 2);
-    check(hl_lock_validity_ms(cut->lock, NULL) > slow_ms(5000));
+    check(hl_lock_validity_ms(cut->lock, NULL) > slow_ms(20000));
     expect_ok(hl_lock_release(cut->lock, ERR));
     check_int(hl_lock_hold_count(cut->lock, NULL), 1);
     check(connection_key_is_of(cut->c.server, "cut", cut->client));
@@ -131,7 +133,7 @@ static inline void cut_nested(struct cut *cut)
 static inline void cut_renewed(struct cut *cut)
 {
     uint64_t renewals = stats_of(cut->client).renewals;
-    expect_ok(hl_lock_acquire_for(cut->lock, slow_ms(2000), ERR));
+    expect_ok(hl_lock_acquire_for(cut->lock, slow_ms(10000), ERR));
     cut_knows_until_here(cut);
     check_msg(connection_wait_for(cut->client, connection_renewals, renewals + 1, 3000),
               "not renewed: %lld ms left, %llu lost, %llu reconnects",
@@ -170,8 +172,8 @@ static inline void cut_updated(struct cut *cut)
     hl_owner *owner = NULL;
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
     expect_ok(hl_owner_new(cut->client, &owner));
-    options.wait_ms = slow_ms(2000);
-    options.lease_ms = slow_ms(5000);
+    options.wait_ms = slow_ms(10000);
+    options.lease_ms = slow_ms(20000);
     options.owner = owner;
     expect_ok(hl_lock_acquire_with(cut->lock, &options, ERR));
     cut_knows_until_here(cut);
@@ -197,14 +199,14 @@ static inline void cut_waiting(struct cut *cut)
     expect_gone(cut->c.server, "cut");
     uint64_t waiters = stats_of(cut->client).waiters_now;
     expect_ok(hl_lock_acquire_with(cut->others_lock, &options, ERR));
-    connection_call_start(&call, cut->lock, slow_ms(10000));
+    connection_call_start(&call, cut->lock, slow_ms(15000));
     wait_stat(cut->client, waiters_now, waiters + 1);
     check(redis_wait_subscribers(cut->c.server, "redisson_lock__channel:{cut}", 1, 5000));
     expect_ok(hl_lock_release(cut->others_lock, ERR));
     connection_join(&call);
     check_msg(call.code == HL_OK, "%s", call.err.text);
     cut_expect_released(call.release_code);
-    check(call.lasted_ms < slow_ms(8000));
+    check(call.lasted_ms < slow_ms(14000));
 }
 
 /* The first connection of a client: it opens, or says why not; a lazy one comes up by itself. */
@@ -225,7 +227,7 @@ static inline void cut_handshake_lazily(struct cut *cut)
     hl_client_options options = cut_options();
     options.flags = HL_CLIENT_LAZY;
     hl_client *client = open_client_at(proxy_url(cut->c.proxy), &options);
-    expect_ok(hl_client_ping(client, slow_ms(3000), ERR));
+    expect_ok(hl_client_ping(client, slow_ms(15000), ERR));
     close_client(client);
 }
 
@@ -244,7 +246,7 @@ static inline struct cut_span cut_text(struct cut_span bytes, hli_script_id id)
 static inline void cut_loading(struct cut *cut)
 {
     redis_do(cut->c.server, "SCRIPT FLUSH");
-    expect_ok(hl_lock_acquire_for(cut->lock, slow_ms(2000), ERR));
+    expect_ok(hl_lock_acquire_for(cut->lock, slow_ms(10000), ERR));
     uint64_t acquired = cut_bytes(cut, PROXY_UP);
     cut_expect_released(hl_lock_release(cut->lock, NULL));
     if (!cut->is_measured)
@@ -285,7 +287,7 @@ static inline uint64_t cut_next(const struct cut *cut, enum proxy_direction way,
 static inline void cut_sweep(cut_scenario *scenario, uint64_t step)
 {
     struct cut cut = {.is_measured = false};
-    cut_start(&cut);
+    cut_start(&cut, step);
     scenario(&cut); /* the scripts are loaded */
     for (enum proxy_direction way = PROXY_UP; way <= PROXY_DOWN; way++) {
         uint64_t length = cut_length(&cut, scenario, way), cuts = 0;

@@ -14,7 +14,8 @@
 #include "support/proxy.h"
 #include "support/redis_probe.h"
 
-enum { CONNECTION_PATIENCE_MS = 150 }; /* the request timeout, before slow_ms() */
+/* The request timeout, before slow_ms(), of tests in which a silent link is to be given up. */
+enum { CONNECTION_PATIENCE_MS = 150 };
 
 struct connection {
     struct redis_server *server;
@@ -44,17 +45,27 @@ static inline int connection_of_commands(const struct connection *c)
     return number;
 }
 
-/* No poll and no lease ends during a test, so the fault is the cause of all that happens. */
+/* No poll, no lease and no request's time ends during a test, so the fault is the cause of all that
+ * happens. */
 static inline hl_client_options connection_options(void)
 {
     hl_client_options options = HL_CLIENT_OPTIONS_INIT;
-    options.connect_timeout_ms = slow_ms(1000);
-    options.request_timeout_ms = slow_ms(CONNECTION_PATIENCE_MS);
+    options.connect_timeout_ms = slow_ms(5000);
+    options.request_timeout_ms = slow_ms(5000);
     options.outage_timeout_ms = slow_ms(5000);
     options.poll_ms = slow_ms(20000);
     options.watchdog_timeout_ms = slow_ms(20000);
     options.backoff_min_ms = 5;
     options.backoff_max_ms = 20;
+    return options;
+}
+
+/* The same, and a link that is silent is given up soon. */
+static inline hl_client_options connection_impatient_options(void)
+{
+    hl_client_options options = connection_options();
+    options.connect_timeout_ms = slow_ms(1000);
+    options.request_timeout_ms = slow_ms(CONNECTION_PATIENCE_MS);
     return options;
 }
 

@@ -17,7 +17,7 @@ static void check_call(struct outage *outage, int64_t wait_ms, int expected, con
               err.text);
     check_msg(strstr(err.text, "acquire 'outage': ") == err.text && strstr(err.text, text), "%s",
               err.text);
-    check_msg(lasted_ms >= least_ms - 1 && lasted_ms <= least_ms + slow_ms(3000),
+    check_msg(lasted_ms >= least_ms - 1 && lasted_ms <= least_ms + slow_ms(20000),
               "%lld ms, expected %lld: %s", (long long)lasted_ms, (long long)least_ms, err.text);
     check(!hl_lock_is_held(outage->lock, NULL));
 }
@@ -26,11 +26,12 @@ Test(connection_outage, a_wait_ends_with_its_wait_time_and_the_reason)
 {
     hl_client_options options = connection_options();
     struct outage outage;
+    options.outage_timeout_ms = slow_ms(60000);
     outage_start(&outage, &options);
-    outage_begin(&outage.c);
+    outage_begin_refused(&outage);
     check_call(&outage, slow_ms(1000), HL_ECONN, "connection refused", slow_ms(1000));
     outage_end(&outage.c);
-    expect_ok(hl_lock_acquire_for(outage.lock, slow_ms(3000), ERR));
+    expect_ok(hl_lock_acquire_for(outage.lock, slow_ms(10000), ERR));
     expect_ok(hl_lock_release(outage.lock, ERR));
     outage_stop(&outage);
 }
@@ -39,7 +40,7 @@ Test(connection_outage, a_wait_for_a_silent_server_ends_with_its_wait_time)
 {
     hl_client_options options = connection_options();
     struct outage outage;
-    options.request_timeout_ms = slow_ms(5000);
+    options.request_timeout_ms = options.outage_timeout_ms = slow_ms(60000);
     outage_start(&outage, &options);
     proxy_hold(outage.c.proxy, PROXY_EVERY, PROXY_DOWN);
     check_call(&outage, slow_ms(150), HL_ETIMEDOUT, "no answer came by then", slow_ms(150));
@@ -53,11 +54,11 @@ Test(connection_outage, a_wait_that_was_busy_last_has_timed_out)
 {
     hl_client_options options = connection_options();
     struct outage outage;
-    options.poll_ms = slow_ms(20000);
-    options.request_timeout_ms = slow_ms(5000);
+    options.poll_ms = slow_ms(60000);
+    options.request_timeout_ms = options.outage_timeout_ms = slow_ms(60000);
     outage_start(&outage, &options);
     expect_ok(hl_lock_acquire(outage.others_lock, ERR));
-    check_call(&outage, slow_ms(150), HL_ETIMEDOUT, "held by", slow_ms(150));
+    check_call(&outage, slow_ms(2000), HL_ETIMEDOUT, "held by", slow_ms(2000));
     expect_ok(hl_lock_release(outage.others_lock, ERR));
     outage_stop(&outage);
 }
@@ -68,9 +69,9 @@ Test(connection_outage, a_call_without_an_end_ends_with_the_outage_timeout)
     struct outage outage;
     options.outage_timeout_ms = slow_ms(1000);
     outage_start(&outage, &options);
-    outage_begin(&outage.c);
+    outage_begin_refused(&outage);
     check_call(&outage, HL_WAIT_FOREVER, HL_ECONN, "connection refused", slow_ms(1000));
-    check_call(&outage, slow_ms(3000), HL_ECONN, "connection refused", slow_ms(1000));
+    check_call(&outage, slow_ms(60000), HL_ECONN, "connection refused", slow_ms(1000));
     check_call(&outage, slow_ms(500), HL_ECONN, "connection refused", slow_ms(500));
     outage_stop(&outage);
 }
@@ -106,7 +107,7 @@ Test(connection_outage, a_call_without_waiting_fails_at_once_while_the_server_is
 /* The first attempt to connect fails at about the time of the call. */
 Test(connection_outage, the_reason_is_told_whenever_the_attempt_fails)
 {
-    hl_client_options options = connection_options();
+    hl_client_options options = connection_impatient_options();
     struct outage outage;
     hl_error err = HL_ERROR_INIT;
     options.backoff_min_ms = options.backoff_max_ms = 60000;
@@ -132,7 +133,7 @@ Test(connection_outage, a_call_waits_on_when_no_outage_is_too_long)
     struct connection_call call;
     options.outage_timeout_ms = -1;
     outage_start(&outage, &options);
-    outage_begin(&outage.c);
+    outage_begin_refused(&outage);
     connection_call_start(&call, outage.lock, HL_WAIT_FOREVER);
     int before = proxy_accepted(outage.c.proxy);
     wait_stat(outage.client, waiters_now, 1);
@@ -164,7 +165,7 @@ Test(connection_outage, a_wait_goes_on_across_reconnects)
     check_int(stats_of(outage.client).waiters_now, 1);
     expect_ok(hl_lock_release(outage.others_lock, ERR));
     connection_join(&call);
-    check_msg(call.code == HL_OK && call.lasted_ms < slow_ms(8000), "%s", call.err.text);
+    check_msg(call.code == HL_OK && call.lasted_ms < slow_ms(14000), "%s", call.err.text);
     outage_stop(&outage);
 }
 
@@ -195,20 +196,21 @@ Test(connection_outage, a_ping_ends_with_its_own_time)
 {
     hl_client_options options = connection_options();
     struct outage outage;
+    options.outage_timeout_ms = slow_ms(60000);
     outage_start(&outage, &options);
     outage_begin(&outage.c);
     int64_t begin_ms = now_ms();
     expect_outcome(hl_client_ping(outage.client, slow_ms(1000), ERR), HL_ECONN);
-    check(now_ms() - begin_ms < slow_ms(4000));
+    check(now_ms() - begin_ms < slow_ms(30000));
     outage_end(&outage.c);
-    expect_ok(hl_client_ping(outage.client, slow_ms(3000), ERR));
+    expect_ok(hl_client_ping(outage.client, slow_ms(10000), ERR));
     outage_stop(&outage);
 }
 
 /* The client's threads end although no server answers, and so do the calls of others. */
 Test(connection_outage, a_client_closes_during_an_outage)
 {
-    hl_client_options options = connection_options();
+    hl_client_options options = connection_impatient_options();
     struct outage outage;
     struct connection_call call;
     options.flags = HL_CLIENT_RELEASE_ON_CLOSE;
@@ -220,7 +222,7 @@ Test(connection_outage, a_client_closes_during_an_outage)
     wait_stat(outage.client, waiters_now, 1);
     int64_t begin_ms = now_ms();
     close_client(outage.client);
-    check(now_ms() - begin_ms < slow_ms(4000));
+    check(now_ms() - begin_ms < slow_ms(20000));
     connection_join(&call);
     check_int(call.code, HL_ECANCELED);
     expect_outcome(hl_lock_release(held, NULL), HL_ECLOSED);
@@ -240,7 +242,7 @@ Test(connection_outage, is_told_by_one_event_and_its_end_by_another)
     options.on_event = count_event;
     options.arg = &seen;
     outage_start(&outage, &options);
-    outage_begin(&outage.c);
+    outage_begin_refused(&outage);
     check_call(&outage, slow_ms(1000), HL_ECONN, "connection refused", slow_ms(1000));
     check_int(events_told(&seen, HL_EVENT_CONNECTED), 0);
     outage_end(&outage.c);
@@ -262,7 +264,7 @@ Test(connection_outage, a_hold_survives_a_short_outage_and_is_renewed_at_once)
     static struct events seen;
     options.on_event = count_event;
     options.arg = &seen;
-    options.watchdog_timeout_ms = slow_ms(1000);
+    options.watchdog_timeout_ms = slow_ms(9000);
     outage_start(&outage, &options);
     expect_ok(hl_lock_acquire(outage.lock, ERR));
     outage_begin(&outage.c);
@@ -285,7 +287,7 @@ Test(connection_outage, a_hold_is_lost_by_an_outage_longer_than_its_lease)
     static struct events seen;
     options.on_event = count_event;
     options.arg = &seen;
-    options.watchdog_timeout_ms = slow_ms(1500);
+    options.watchdog_timeout_ms = slow_ms(1500) + 3000; /* in jeopardy for a third of it */
     outage_start(&outage, &options);
     expect_ok(hl_lock_acquire(outage.lock, ERR));
     outage_begin(&outage.c);
@@ -307,13 +309,15 @@ Test(connection_outage, a_lazy_client_waits_for_its_first_server)
     static struct events seen;
     struct connection_call call;
     options.flags = HL_CLIENT_LAZY;
+    options.outage_timeout_ms = slow_ms(60000);
     options.on_event = count_event;
     options.arg = &seen;
     proxy_refuse(proxy, true);
     hl_client *client = open_client_at(proxy_url(proxy), &options);
     hl_lock *lock = new_lock(client, "lazy");
-    connection_call_start(&call, lock, slow_ms(5000));
+    connection_call_start(&call, lock, slow_ms(30000));
     wait_stat(client, waiters_now, 1);
+    check(wait_until(outage_is_refused, client, 5000));
     expect_outcome(hl_lock_acquire_for(lock, slow_ms(50), ERR), HL_ECONN);
     proxy_refuse(proxy, false);
     connection_join(&call);
@@ -354,7 +358,7 @@ Test(connection_outage, fills_no_log_and_its_end_stands_there_too)
     options.on_log = outage_log_line;
     options.arg = &log;
     outage_start(&outage, &options);
-    outage_begin(&outage.c);
+    outage_begin_refused(&outage);
     check_call(&outage, slow_ms(500), HL_ECONN, "connection refused", slow_ms(500));
     outage_end(&outage.c);
     check(wait_until(outage_log_is_over, &log, 5000));

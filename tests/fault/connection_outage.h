@@ -37,6 +37,19 @@ static inline void outage_start(struct outage *outage, const hl_client_options *
     outage->others_lock = new_lock(outage->other, "outage");
 }
 
+static inline bool outage_is_refused(void *client)
+{
+    hl_error err = HL_ERROR_INIT;
+    return hl_client_ping(client, 1, &err) == HL_ECONN && strstr(err.text, "connection refused");
+}
+
+/* Out of reach, and the client has tried: that is the reason that calls tell from now on. */
+static inline void outage_begin_refused(struct outage *outage)
+{
+    outage_begin(&outage->c);
+    check(wait_until(outage_is_refused, outage->client, 5000));
+}
+
 static inline void outage_stop(struct outage *outage)
 {
     free_lock(outage->lock);

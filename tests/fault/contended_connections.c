@@ -78,7 +78,7 @@ Test(contended_connections, cuts_at_any_byte_cost_no_exclusion, .init = start, .
         enum proxy_direction way = rand_r(&seed) % 2 ? PROXY_UP : PROXY_DOWN;
         uint64_t bytes = (uint64_t)rand_r(&seed) % 4000;
         proxy_cut_once(proxy, PROXY_EVERY, way, bytes, rand_r(&seed) % 2 ? PROXY_RST : PROXY_FIN);
-        struct deadline deadline = deadline_in(5000);
+        struct deadline deadline = deadline_of_wait(5000);
         while (proxy_cuts(proxy) <= i && !deadline_is_over(deadline))
             deadline_nap();
         check_msg(proxy_cuts(proxy) > i, "cut %d was not made", i);

@@ -23,7 +23,7 @@ static void start(void)
 
 static int64_t lease_ms(void)
 {
-    return slow_ms(900);
+    return slow_ms(900) + 1100;
 }
 
 struct scene {

@@ -102,7 +102,7 @@ static void hold_over_a_stop(struct process *self, void *arg)
     writing *write = *(writing **)arg;
     struct late_writer *late = process_shared(self);
     check(process_await(self, GO, 1, 60000));
-    hl_client_options options = kit_options(slow_ms(450), NULL);
+    hl_client_options options = kit_options(slow_ms(450) + 2550, NULL);
     hl_client *client = open_client_at(late->redis, &options);
     hl_lock *lock = fenced(client);
     struct postgres_link *link = postgres_open(late->database);

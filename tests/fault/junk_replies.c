@@ -36,14 +36,18 @@ static bool junk_answer(const struct resp_command *command, struct fake_reply *r
     return true;
 }
 
-static void junk_start(struct junk *junk)
+static void junk_start_with(struct junk *junk, hl_client_options options)
 {
-    hl_client_options options = connection_options();
     *junk = (struct junk){.length = 0};
     options.outage_timeout_ms = slow_ms(100);
     junk->fake = fake_server_start(junk_answer, junk);
     junk->client = open_client_at(fake_server_url(junk->fake), &options);
     junk->lock = new_lock(junk->client, "junk");
+}
+
+static void junk_start(struct junk *junk)
+{
+    junk_start_with(junk, connection_options());
 }
 
 static void junk_stop(struct junk *junk)
@@ -67,7 +71,7 @@ static void junk_check(struct junk *junk, const char *what, const char *bytes, s
               what, err.text);
     check(!hl_lock_is_held(junk->lock, NULL));
     atomic_store(&junk->times, 0);
-    struct deadline deadline = deadline_in(3000);
+    struct deadline deadline = deadline_of_wait(3000);
     do { /* the client's outage timeout is short */
         code = hl_lock_acquire_for(junk->lock, slow_ms(3000), &err);
     } while (code != HL_OK && !deadline_is_over(deadline));
@@ -79,7 +83,9 @@ static void junk_check(struct junk *junk, const char *what, const char *bytes, s
 static void junk_check_all(const char *const *texts, size_t count)
 {
     struct junk junk;
-    junk_start(&junk);
+    hl_client_options options = connection_options();
+    options.request_timeout_ms = slow_ms(500) + 700; /* half an answer's rest is waited for */
+    junk_start_with(&junk, options);
     for (size_t i = 0; i < count; i++)
         junk_check(&junk, texts[i], texts[i], strlen(texts[i]));
     junk_stop(&junk);
@@ -235,7 +241,7 @@ static void giant_client(struct process *self, void *arg)
 {
     hl_client_options options = connection_options();
     (void)arg;
-    options.request_timeout_ms = slow_ms(1000); /* what ends it is the length, not the time */
+    options.request_timeout_ms = slow_ms(1000) + 2000; /* the length ends it, not the time */
     options.outage_timeout_ms = slow_ms(300);
     check(process_await(self, GIANT_URL, 1, 5000));
     hl_client *client = open_client_at(process_shared(self), &options);
@@ -269,7 +275,7 @@ static void giant_check(const char *header, const char *piece, size_t times)
     junk.fake = fake_server_start(junk_answer, &junk);
     snprintf(process_shared(child), 128, "%s", fake_server_url(junk.fake));
     process_tell(child, GIANT_URL);
-    check_int(process_finish(child, 10000), 0);
+    check_int(process_finish(child, 30000), 0);
     fake_server_stop(junk.fake);
     free(junk.bytes);
     free(body);
@@ -363,7 +369,8 @@ Test(junk_replies, an_odd_answer_to_a_renewal_renews_nothing_and_loses_nothing)
     atomic_int renewals = 0;
     struct fake_server *fake = fake_server_start(renewal_junk_answer, &renewals);
     hl_client_options options = connection_options();
-    options.watchdog_timeout_ms = slow_ms(1500);
+    options.watchdog_timeout_ms = slow_ms(1500) + 6000;
+    options.request_timeout_ms = slow_ms(CONNECTION_PATIENCE_MS); /* so often it is tried again */
     hl_client *client = open_client_at(fake_server_url(fake), &options);
     hl_lock *lock = new_lock(client, "junk");
     expect_ok(hl_lock_acquire(lock, ERR));

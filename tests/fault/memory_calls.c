@@ -24,7 +24,7 @@ struct subject {
 static void subject_prepare(void *arg)
 {
     struct subject *subject = arg;
-    hl_client_options options = kit_options(slow_ms(1000), NULL);
+    hl_client_options options = kit_options(slow_ms(30000), NULL);
     subject->client = open_client(&options);
     subject->lock = new_lock(subject->client, "subject");
     subject->owned = new_lock(subject->client, "owned");
@@ -114,15 +114,15 @@ static int try_acquire(struct subject *subject)
 
 static int acquire_for(struct subject *subject)
 {
-    return hl_lock_acquire_for(subject->lock, slow_ms(2000), &subject->err);
+    return hl_lock_acquire_for(subject->lock, slow_ms(20000), &subject->err);
 }
 
 static int acquire_with_all(struct subject *subject)
 {
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
-    options.wait_ms = slow_ms(2000);
-    options.lease_ms = slow_ms(2000);
-    options.max_hold_ms = slow_ms(3000);
+    options.wait_ms = slow_ms(20000);
+    options.lease_ms = slow_ms(20000);
+    options.max_hold_ms = slow_ms(30000);
     options.on_event = ignore_event; /* the first to want callbacks */
     return hl_lock_acquire_with(subject->owned, &options, &subject->err);
 }
@@ -174,7 +174,7 @@ static int nest_longer(struct subject *subject)
 {
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
     options.wait_ms = HL_NO_WAIT;
-    options.lease_ms = slow_ms(5000);
+    options.lease_ms = slow_ms(60000);
     return hl_lock_acquire_with(subject->lock, &options, &subject->err);
 }
 
@@ -208,7 +208,7 @@ static int acquire_async(struct subject *subject)
 {
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
     options.owner = subject->owner;
-    options.wait_ms = slow_ms(2000);
+    options.wait_ms = slow_ms(20000);
     options.on_event = ignore_event; /* before the completion, it wants callbacks */
     return await_completion(hl_lock_acquire_async(subject->lock, &options, completed, NULL));
 }
@@ -383,7 +383,7 @@ static int dispatched(struct subject *subject)
     options.wait_ms = HL_NO_WAIT;
     options.owner = subject->owner;
     int code = hl_lock_acquire_async(subject->lock, &options, completed, NULL);
-    struct deadline deadline = deadline_in(5000);
+    struct deadline deadline = deadline_of_wait(5000);
     while (code == HL_OK && atomic_load(&completions) == 0 && !deadline_is_over(deadline))
         check(hl_client_dispatch(subject->client) >= 0);
     check_int(atomic_load(&completions), code == HL_OK);
@@ -393,7 +393,7 @@ static int dispatched(struct subject *subject)
 static void dispatched_prepare(void *arg)
 {
     struct subject *subject = arg;
-    hl_client_options options = kit_options(slow_ms(1000), NULL);
+    hl_client_options options = kit_options(slow_ms(30000), NULL);
     options.flags = HL_CLIENT_DISPATCH;
     subject_prepare(arg);
     free_lock(subject->lock);

@@ -51,7 +51,7 @@ static inline void completed(int code, const hl_error *err, void *arg)
 /* A call that was not made with success has told nobody, one that was tells once. */
 static inline int await_completion(int started)
 {
-    struct deadline deadline = deadline_in(5000);
+    struct deadline deadline = deadline_of_wait(5000);
     if (started != HL_OK) {
         check_int(atomic_load(&completions), 0);
         return started;
@@ -73,7 +73,7 @@ static inline long sweep_without_leaks(const struct failing_scenario *scenario)
 {
     enum { APART = 4 };
     size_t in_use[APART];
-    struct deadline deadline = deadline_in(10000);
+    struct deadline deadline = deadline_of_wait(10000);
     for (int round = 0;; round++) {
         long failures = failing_malloc_sweep(scenario);
         size_t now = mallinfo2().uordblks;

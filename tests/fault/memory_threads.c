@@ -54,7 +54,7 @@ struct scene {
 
 static int64_t scene_lease_ms(void)
 {
-    return slow_ms(450);
+    return slow_ms(450) + 1050;
 }
 
 static void scene_open(struct scene *scene, unsigned flags)
@@ -64,7 +64,7 @@ static void scene_open(struct scene *scene, unsigned flags)
     scene->events = (struct events){0};
     scene->client = open_client(&options);
     options.on_event = NULL;
-    options.watchdog_timeout_ms = slow_ms(5000); /* its holds are not what is looked at */
+    options.watchdog_timeout_ms = slow_ms(30000); /* its holds are not what is looked at */
     scene->other = open_client(&options);
     scene->held = new_lock(scene->client, "held");
     scene->awaited = new_lock(scene->client, "awaited");
@@ -98,7 +98,7 @@ static void scene_wait(struct scene *scene)
 
 static bool scene_completes(struct scene *scene, int64_t ms)
 {
-    struct deadline deadline = deadline_in(ms);
+    struct deadline deadline = deadline_of_wait(ms);
     while (atomic_load(&scene->completions) == 0 && !deadline_is_over(deadline))
         deadline_nap();
     return atomic_load(&scene->completions) == 1;
@@ -133,7 +133,7 @@ static long sweep(void (*prepare)(void *), void (*run)(void *), void (*verify)(v
 
 static void await_renewals(struct scene *scene, uint64_t enough)
 {
-    struct deadline deadline = deadline_in(5000);
+    struct deadline deadline = deadline_of_wait(5000);
     while (stats_of(scene->client).renewals < enough && !deadline_is_over(deadline))
         deadline_nap();
     check(!deadline_is_over(deadline));
@@ -165,7 +165,7 @@ static void run_wait(void *arg)
 {
     struct scene *scene = arg;
     scene_wait(scene);
-    struct deadline asked = deadline_in(5000);
+    struct deadline asked = deadline_of_wait(5000);
     uint64_t before = stats_of(scene->client).commands;
     while (scene->started == HL_OK && stats_of(scene->client).commands < before + 2 &&
            !deadline_is_over(asked))
@@ -210,7 +210,7 @@ static void prepare_waiting(void *arg)
 static void run_reconnect(void *arg)
 {
     struct scene *scene = arg;
-    struct deadline deadline = deadline_in(5000);
+    struct deadline deadline = deadline_of_wait(5000);
     uint64_t renewals = stats_of(scene->client).renewals;
     wire_send("CLIENT KILL TYPE normal SKIPME yes\r\n");
     while ((stats_of(scene->client).reconnects == 0 || stats_of(scene->other).reconnects == 0) &&
@@ -410,7 +410,7 @@ Test(memory_threads, a_time_without_memory_breaks_nothing_for_good, .init = star
     hl_lock *lock = new_lock(scene.client, "stormy");
     for (int i = 0; i < STORM_WORKERS; i++)
         worker[i] = kit_thread(storm_worker, lock);
-    struct deadline deadline = deadline_in(1000), longest = deadline_in(20000);
+    struct deadline deadline = deadline_in(1000), longest = deadline_of_wait(20000);
     for (int i = 0; !deadline_is_over(deadline) ||
                     (atomic_load(&storm_acquired) == 0 && !deadline_is_over(longest));
          i++) {

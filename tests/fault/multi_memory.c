@@ -19,7 +19,7 @@ static int code;
 
 static void prepare(void *arg)
 {
-    hl_client_options options = kit_options(slow_ms(1000), NULL);
+    hl_client_options options = kit_options(slow_ms(30000), NULL);
     (void)arg;
     client = open_client(&options);
     for (int i = 0; i < MEMBERS; i++)

@@ -18,7 +18,7 @@ static void cable_plug(void)
 Test(network_cable, a_pulled_cable_is_an_outage_and_no_more)
 {
     struct network network;
-    hl_client_options options = connection_options();
+    hl_client_options options = connection_impatient_options();
     hl_error told = HL_ERROR_INIT;
     network_start(&network);
     hl_client *client = open_client_at(network.url, &options);
@@ -43,7 +43,7 @@ Test(network_cable, a_pulled_cable_is_an_outage_and_no_more)
 Test(network_cable, a_wait_goes_on_when_the_cable_is_back)
 {
     struct network network;
-    hl_client_options options = connection_options();
+    hl_client_options options = connection_impatient_options();
     struct connection_call call;
     options.outage_timeout_ms = -1;
     network_start(&network);

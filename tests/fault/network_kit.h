@@ -82,7 +82,7 @@ static inline void network_start(struct network *network)
     check(network_run("nsenter -t %d -n sh -c 'ip addr add 10.77.0.2/24 dev there &&"
                       " ip link set there up'",
                       pid));
-    struct deadline deadline = deadline_in(10000);
+    struct deadline deadline = deadline_of_wait(10000);
     while (!network_reaches(port))
         check(!deadline_is_over(deadline));
 }

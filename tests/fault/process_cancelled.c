@@ -53,7 +53,7 @@ static void pending_inspected(int code, const hl_lock_info *info, const hl_error
 
 static void pending_await(struct pending *pending, int completions)
 {
-    struct deadline deadline = deadline_in(10000);
+    struct deadline deadline = deadline_of_wait(10000);
     while (atomic_load(&pending->completions) < completions) {
         check_msg(!deadline_is_over(deadline), "%s", atomic_load(&pending->step));
         sched_yield(); /* no cancellation point */
@@ -97,7 +97,8 @@ static void pending_retained(struct pending *pending)
     check_int(STEP(lock_new_with(pending->client, "retained", &options, &lock, NULL)), HL_OK);
     check_int(STEP(hl_lock_acquire(lock, NULL)), HL_OK);
     check_int(STEP(hl_lock_release(lock, NULL)), HL_OK);
-    check_int(STEP(hl_lock_force_release(lock, NULL)), HL_OK);
+    int code = STEP(hl_lock_force_release(lock, NULL)); /* it is free when this thread was slow */
+    check(code == HL_OK || code == HL_ENOENT);
     STEP(free_lock(lock));
 }
 

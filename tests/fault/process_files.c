@@ -142,10 +142,16 @@ static void cut_off_for_want_of_files(rlim_t *ret_before)
     check_int(redis_kill_clients(server, REDIS_NORMAL), 1); /* the other one is closed with it */
 }
 
+static bool want_is_known(void *client)
+{
+    hl_error err = HL_ERROR_INIT;
+    return hl_client_ping(client, 1, &err) == HL_ECONN && strstr(err.text, "oo many open files");
+}
+
 Test(process_files, a_reconnect_without_descriptors_keeps_holds_while_they_are_valid, .init = start,
      .fini = stop)
 {
-    hl_client_options options = kit_options(slow_ms(600), &events);
+    hl_client_options options = kit_options(slow_ms(600) + 2400, &events);
     options.outage_timeout_ms = slow_ms(200);
     hl_client *client = open_client(&options);
     rlim_t before;
@@ -154,6 +160,7 @@ Test(process_files, a_reconnect_without_descriptors_keeps_holds_while_they_are_v
     cut_off_for_want_of_files(&before);
     int64_t valid_until = now_ns() + hl_lock_validity_ms(lock, NULL) * 1000000;
 
+    check(wait_until(want_is_known, client, 5000));
     hl_error why = HL_ERROR_INIT;
     expect_outcome(hl_lock_acquire(other, &why), HL_ECONN);
     check_msg(strstr(why.text, "oo many open files"), "%s", why.text);
@@ -176,7 +183,7 @@ Test(process_files, a_reconnect_without_descriptors_keeps_holds_while_they_are_v
 
 Test(process_files, a_reconnect_soon_enough_keeps_holds, .init = start, .fini = stop)
 {
-    hl_client_options options = kit_options(slow_ms(1500), &events);
+    hl_client_options options = kit_options(slow_ms(1500) + 4500, &events);
     hl_client *client = open_client(&options);
     rlim_t before;
     hl_lock *lock = new_lock(client, "held");
@@ -187,7 +194,7 @@ Test(process_files, a_reconnect_soon_enough_keeps_holds, .init = start, .fini = 
     files_limit(before);
     check(events_wait(&events, HL_EVENT_CONNECTED, 1, 5000));
     uint64_t renewed = stats_of(client).renewals;
-    struct deadline deadline = deadline_in(5000);
+    struct deadline deadline = deadline_of_wait(5000);
     while (stats_of(client).renewals < renewed + 2 && !deadline_is_over(deadline))
         deadline_nap();
     check(!deadline_is_over(deadline));

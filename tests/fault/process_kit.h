@@ -23,8 +23,8 @@ static inline hl_client_options kit_options(int64_t watchdog_ms, struct events *
     options.poll_ms = 200;
     options.backoff_min_ms = 5;
     options.backoff_max_ms = 50;
-    options.connect_timeout_ms = slow_ms(2000);
-    options.request_timeout_ms = slow_ms(1000);
+    options.connect_timeout_ms = slow_ms(5000);
+    options.request_timeout_ms = slow_ms(5000);
     options.on_event = events ? count_event : NULL;
     options.arg = events;
     return options;
@@ -50,7 +50,7 @@ static inline void kit_release(hl_lock *lock, hl_owner *owner)
 static inline void kit_try_out(hl_client *client, const char *name)
 {
     hl_lock *lock = new_lock(client, name);
-    expect_ok(hl_lock_acquire_for(lock, slow_ms(5000), ERR));
+    expect_ok(hl_lock_acquire_for(lock, slow_ms(20000), ERR));
     check(hl_lock_is_held(lock, NULL));
     kit_release(lock, NULL);
     free_lock(lock);

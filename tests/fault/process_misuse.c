@@ -11,12 +11,23 @@ static hl_client *client;
 static hl_lock *lock;
 static struct events events;
 
-static void start(void)
+static void start_with(int64_t watchdog_ms)
 {
     server = redis_server_start(NULL);
-    hl_client_options options = kit_options(slow_ms(300), &events);
+    hl_client_options options = kit_options(watchdog_ms, &events);
     client = open_client(&options);
     lock = new_lock(client, "misused");
+}
+
+static void start(void)
+{
+    start_with(slow_ms(30000));
+}
+
+/* A renewal is due soon. */
+static void start_renewing(void)
+{
+    start_with(slow_ms(300) + 2700);
 }
 
 static void stop(void)
@@ -68,7 +79,7 @@ Test(process_misuse, a_release_too_many_is_refused_and_harms_no_later_holder, .i
     close_client(client);
 }
 
-Test(process_misuse, each_level_of_a_lost_hold_is_told_once, .init = start, .fini = stop)
+Test(process_misuse, each_level_of_a_lost_hold_is_told_once, .init = start_renewing, .fini = stop)
 {
     expect_ok(hl_lock_acquire(lock, ERR));
     expect_ok(hl_lock_acquire(lock, ERR));

@@ -87,7 +87,7 @@ static void completed(int code, const hl_error *err, void *arg)
 
 static void await_completed(const atomic_int *count, int value)
 {
-    struct deadline deadline = deadline_in(10000);
+    struct deadline deadline = deadline_of_wait(10000);
     while (atomic_load(count) < value && !deadline_is_over(deadline))
         deadline_nap();
     check_int(atomic_load(count), value);
@@ -122,7 +122,7 @@ Test(process_signals, a_storm_of_interruptions_changes_no_result, .init = start,
     static struct events events;
     pthread_t thread[WORKERS + TRIERS + 1];
     check_int(sigaction(SIGALRM, &action, NULL), 0);
-    hl_client_options options = kit_options(slow_ms(1500), &events);
+    hl_client_options options = kit_options(slow_ms(2500), &events);
     client = open_client(&options);
     hl_lock *lock = new_lock(client, "stormy"), *held = new_lock(client, "held");
     expect_ok(hl_lock_acquire(held, ERR));

@@ -47,7 +47,7 @@ static void acl_close(struct acl_rw *rw)
 
 AclTest(the_least_that_is_needed_is_enough)
 {
-    struct acl_rw a = acl_open(900, 60000), b = acl_open(900, 60000);
+    struct acl_rw a = acl_open(3000, 60000), b = acl_open(3000, 60000);
     hl_lock_info info = HL_LOCK_INFO_INIT;
     expect_ok(hl_lock_acquire(a.read, NULL));
     expect_ok(hl_lock_acquire(a.read, NULL));

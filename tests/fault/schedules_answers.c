@@ -58,13 +58,13 @@ Test(schedules_answers, a_waiter_that_was_told_busy_does_not_fail_by_anothers_re
 {
     struct fake_server *fake = fake_server_start(refuse_releases, NULL);
     hl_client *client = open_client_at(
-        fake_server_url(fake), CLIENT(.request_timeout_ms = slow_ms(900), .poll_ms = 60000));
+        fake_server_url(fake), CLIENT(.request_timeout_ms = slow_ms(900) + 1600, .poll_ms = 60000));
     hl_lock *lock = new_lock(client, "refused");
     struct actor *holder = actor_start(), *waiter = actor_start();
     int before = 0;
     actor_begin(holder, job_hold_and_release, lock);
     check(wait_until(is_refused_again, &before, 5000));
-    actor_begin_acquire(waiter, lock, ACQUIRE(.wait_ms = slow_ms(500)));
+    actor_begin_acquire(waiter, lock, ACQUIRE(.wait_ms = slow_ms(500) + 1000));
     check(wait_until(is_told_busy, NULL, 5000));
     before = refused;
     check(wait_until(is_refused_again, &before, 5000));

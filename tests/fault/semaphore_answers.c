@@ -30,10 +30,11 @@ static void scene_connect(struct scene *scene, int64_t outage_ms, int64_t reques
     expect_ok(hl_latch_new(scene->client, "gate", &scene->latch, ERR));
 }
 
+/* With a configuration, a request that the network keeps is given up soon. */
 static void scene_open(struct scene *scene, const char *config, int64_t outage_ms)
 {
     scene->c = connection_start(&(struct redis_options){.config = config});
-    scene_connect(scene, outage_ms, slow_ms(600));
+    scene_connect(scene, outage_ms, config ? slow_ms(1500) : slow_ms(20000));
 }
 
 /* Every script is loaded by then, so that none of what follows bounces. */
@@ -55,7 +56,7 @@ static void scene_warm_up(struct scene *scene)
 
 static void scene_start(struct scene *scene, const char *config)
 {
-    scene_open(scene, config, slow_ms(5000));
+    scene_open(scene, config, slow_ms(20000));
     scene_warm_up(scene);
 }
 
@@ -411,7 +412,7 @@ Test(semaphore_answers, a_server_that_comes_back_keeps_its_state_and_serves_wait
     hl_wait_options options = HL_WAIT_OPTIONS_INIT;
     scene.c = connection_start(
         &(struct redis_options){.appendonly = true, .config = "appendfsync always"});
-    scene_connect(&scene, slow_ms(20000), slow_ms(CONNECTION_PATIENCE_MS));
+    scene_connect(&scene, slow_ms(20000), slow_ms(5000));
     scene_warm_up(&scene);
     options.wait_ms = HL_WAIT_FOREVER;
     expect_ok(hl_latch_try_set_count(scene.latch, 1, ERR));

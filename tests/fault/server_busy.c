@@ -12,7 +12,7 @@ static void loading_up(void)
 {
     char config[96];
     snprintf(config, sizeof config, "key-load-delay %d\nloading-process-events-interval-bytes 1024",
-             (int)slow_ms(2500));
+             (int)slow_ms(2500) + 4000);
     server_up_with(&(struct redis_options){.may_be_loading = true, .config = config});
 }
 
@@ -22,6 +22,12 @@ static void loading_restart(void)
     redis_do(server, "SAVE");
     redis_server_restart(server);
     check_has(redis_str(server, "DBSIZE"), "LOADING");
+}
+
+static bool loading_is_known(void *client)
+{
+    hl_error err = HL_ERROR_INIT;
+    return hl_client_ping(client, 1, &err) == HL_ESERVER && strstr(err.text, "LOADING");
 }
 
 Test(server_loading, is_waited_out_by_open, .init = loading_up, .fini = server_down)
@@ -43,6 +49,7 @@ Test(server_loading, is_waited_out_by_a_wait_and_told_by_a_wait_that_is_over, .i
     hl_lock *lock = new_lock(patient, "a"), *other = new_lock(short_of_time, "b");
     hl_error err = HL_ERROR_INIT;
     loading_restart();
+    check(wait_until(loading_is_known, short_of_time, 5000));
     struct actor *call = actor_start_acquire(lock, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
     expect_outcome(hl_lock_acquire_for(other, HL_WAIT_FOREVER, &err), HL_ESERVER);
     check_has(err.text, "LOADING");
@@ -65,7 +72,7 @@ static void busy_up(void)
 static void busy_begin(const char *script)
 {
     close(redis_post(server, "EVAL %s 0", script));
-    struct deadline deadline = deadline_in(5000);
+    struct deadline deadline = deadline_of_wait(5000);
     while (strncmp(redis_str(server, "DBSIZE"), "BUSY", 4) != 0) {
         check(!deadline_is_over(deadline));
         deadline_nap();
@@ -102,7 +109,7 @@ Test(server_busy, loses_a_hold_in_time_when_the_script_goes_on_and_on, .init = b
 {
     static struct events events;
     hl_client_options options = fault_options(&events);
-    options.watchdog_timeout_ms = slow_ms(600);
+    options.watchdog_timeout_ms = slow_ms(600) + 1400;
     hl_client *client = open_client(&options);
     hl_lock *lock = new_lock(client, "n");
     hl_error err = HL_ERROR_INIT;
@@ -181,8 +188,8 @@ Test(server_unclear, replies_for_ever_are_told_after_the_outage_timeout)
     for (size_t i = 0; i < sizeof unclear / sizeof unclear[0]; i++) {
         struct fake_server *fake = fake_server_start(unclear_for_ever, (void *)unclear[i]);
         hl_client_options options = fault_options(NULL);
-        options.outage_timeout_ms = 200;
-        options.request_timeout_ms = 200;
+        options.outage_timeout_ms = slow_ms(200) + 800;
+        options.request_timeout_ms = slow_ms(500) + 500;
         hl_client *client = open_client_at(fake_server_url(fake), &options);
         hl_lock *lock = new_lock(client, "n");
         hl_error err = HL_ERROR_INIT;

@@ -12,15 +12,15 @@
 #include "support/handle.h"
 #include "support/kit.h"
 
-/* Short times, so that an outage is over soon; a lease of 3 s, which no quick test sees expire.
+/* Short times, so that an outage is over soon; a lease of 9 s, which no quick test sees expire.
  * events may be NULL. */
 static inline hl_client_options fault_options(struct events *events)
 {
     hl_client_options options = HL_CLIENT_OPTIONS_INIT;
-    options.connect_timeout_ms = slow_ms(1000);
-    options.request_timeout_ms = slow_ms(500);
-    options.outage_timeout_ms = slow_ms(800);
-    options.watchdog_timeout_ms = slow_ms(3000);
+    options.connect_timeout_ms = slow_ms(5000);
+    options.request_timeout_ms = slow_ms(500) + 1500;
+    options.outage_timeout_ms = slow_ms(800) + 1200;
+    options.watchdog_timeout_ms = slow_ms(3000) + 6000;
     options.poll_ms = 200;
     options.backoff_min_ms = 20;
     options.backoff_max_ms = 100;

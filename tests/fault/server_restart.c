@@ -55,6 +55,7 @@ Test(server_restart, with_its_keys_keeps_the_holds, .fini = server_down)
     redis_server_restart(server);
     check(events_wait(&events, HL_EVENT_CONNECTED, 1, 5000));
     check(hl_lock_is_held(lock, NULL));
+    wait_stat(other, reconnects, 1);
     expect_outcome(hl_lock_acquire_for(others, 100, NULL), HL_ETIMEDOUT);
     expect_ok(hl_lock_release(lock, NULL));
     expect_ok(hl_lock_release(lock, NULL));
@@ -69,10 +70,11 @@ Test(server_restart, after_the_lease_is_over_gives_the_lock_to_the_next, .fini =
     server_up_with(&(struct redis_options){.appendonly = true});
     static struct events events;
     hl_client_options options = fault_options(&events);
-    options.watchdog_timeout_ms = slow_ms(600);
+    options.watchdog_timeout_ms = slow_ms(600) + 1400;
     options.outage_timeout_ms = slow_ms(20000);
     hl_client *client = open_client(&options);
     options.on_event = NULL;
+    options.watchdog_timeout_ms = slow_ms(30000);
     hl_client *other = open_client(&options);
     hl_lock *lock = new_lock(client, "n"), *others = new_lock(other, "n");
     expect_ok(hl_lock_acquire(lock, NULL));
@@ -134,7 +136,7 @@ Test(server_restart, again_and_again_under_load_lets_no_two_inside, .fini = serv
     }
     for (int i = 0; i < RESTARTS; i++) {
         int before = atomic_load(&counted);
-        struct deadline deadline = deadline_in(10000);
+        struct deadline deadline = deadline_of_wait(10000);
         while (atomic_load(&counted) < before + 20) { /* they work again */
             check(!deadline_is_over(deadline));
             deadline_nap();

@@ -47,6 +47,7 @@ Law(suspend, of_a_holder_is_told_as_a_loss_when_it_is_over)
     hl_client *client = open_quiet();
     hl_lock *lock = new_lock(client, "stock");
     expect_ok(hl_lock_acquire(lock, NULL));
+    check(redis_wait_clients(server, REDIS_PUBSUB, 1, 5000)); /* no subscription is on its way */
     suspend();
     expect_story(&told, "LOST expired"); /* before any call could notice it */
     check(!hl_lock_is_held(lock, NULL));

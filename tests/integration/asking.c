@@ -46,7 +46,7 @@ TcpLaw(asking, is_repeated_after_the_subscription_because_a_release_may_have_com
 Test(asking, is_not_repeated_after_a_bounce_when_the_wait_is_over)
 {
     static const struct fake_step late_bounce[] = {
-        {.expect = "EVALSHA", .answer = "-NOSCRIPT No matching script.\r\n", .delay_ms = 2000},
+        {.expect = "EVALSHA", .answer = "-NOSCRIPT No matching script.\r\n", .delay_ms = 4000},
     };
     struct fake_server *fake = fake_server_start(NULL, NULL);
     hl_client *client = open_client_at(fake_server_url(fake), CLIENT(.request_timeout_ms = 60000));
@@ -66,7 +66,7 @@ Test(asking, is_not_repeated_after_a_bounce_when_the_wait_is_over)
 TcpLaw(asking, leaves_nothing_behind_when_the_answer_comes_after_the_wait)
 {
     struct proxy *proxy = proxy_start_before(server);
-    hl_client *client = open_client_at(proxy_url(proxy), NULL);
+    hl_client *client = open_client_at(proxy_url(proxy), CLIENT(.request_timeout_ms = 60000));
     hl_lock *lock = new_lock(client, "late");
 
     expect_ok(hl_lock_acquire(lock, NULL)); /* loads the scripts */

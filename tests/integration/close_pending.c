@@ -17,7 +17,7 @@ static struct recorder told = RECORDER_INIT;
 
 static hl_client *open_dispatched(void)
 {
-    return open_client(CLIENT(.flags = HL_CLIENT_DISPATCH));
+    return open_client(CLIENT(.flags = HL_CLIENT_DISPATCH, .request_timeout_ms = 60000));
 }
 
 /* A completion waits to be dispatched, which never happens. */

@@ -74,7 +74,7 @@ TcpLaw(events, tell_of_a_loss_once_and_a_late_reply_takes_nothing_back)
 {
     struct proxy *proxy = proxy_start_before(server);
     hl_client *client = open_client_at(
-        proxy_url(proxy), CLIENT(.watchdog_timeout_ms = slow_ms(3000), .request_timeout_ms = 60000,
+        proxy_url(proxy), CLIENT(.watchdog_timeout_ms = slow_ms(6000), .request_timeout_ms = 60000,
                                  .on_event = record_event, .arg = &told));
     hl_lock *lock = new_lock(client, "stock");
     expect_ok(hl_lock_acquire(lock, NULL));
@@ -112,8 +112,8 @@ static void warned_begin(struct warned *warned)
 {
     sem_init(&warned->begins, 0, 0);
     sem_init(&warned->may_end, 0, 0);
-    warned->client = open_client(
-        CLIENT(.watchdog_timeout_ms = slow_ms(2400), .request_timeout_ms = slow_ms(10000)));
+    warned->client =
+        open_client(CLIENT(.watchdog_timeout_ms = slow_ms(6000), .request_timeout_ms = 60000));
     warned->lock = new_lock(warned->client, "stock");
     warned->owner = new_owner(warned->client);
     expect_ok(hl_lock_acquire_with(
@@ -178,7 +178,8 @@ static hl_histogram measured(hl_client *client, hl_measure measure)
 
 Law(statistics, count_each_thing_once)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS, .backoff_min_ms = 1));
+    hl_client *client =
+        open_client(CLIENT(.watchdog_timeout_ms = slow_ms(3000), .backoff_min_ms = 1));
     hl_client *rival = open_client(NULL);
     hl_lock *lock = new_lock(client, "stock"), *its = new_lock(rival, "stock");
     hl_cancel *cancel = new_cancel();

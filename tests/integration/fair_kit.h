@@ -43,7 +43,7 @@ static inline void fair_check_gone(void)
     static const char *const patterns[] = {"redisson_lock_queue*", "redisson_lock_timeout*",
                                            "hirelock_*"};
     for (int i = 0; i < 3; i++) {
-        struct deadline deadline = deadline_in(5000);
+        struct deadline deadline = deadline_of_wait(5000);
         while (strcmp(redis_str(server, "KEYS %s", patterns[i]), "") != 0) {
             check_msg(!deadline_is_over(deadline), "%s is left",
                       redis_str(server, "KEYS %s", patterns[i]));
@@ -136,8 +136,8 @@ static hl_lock *held, *lock;
 
 static inline void begin_polling(int64_t poll_ms)
 {
-    holder = open_client(NULL);
-    waiter = open_client(CLIENT(.poll_ms = poll_ms));
+    holder = open_client(CLIENT(.outage_timeout_ms = 60000));
+    waiter = open_client(CLIENT(.poll_ms = poll_ms, .outage_timeout_ms = 60000));
     held = new_lock(holder, "stock");
     lock = new_lock(waiter, "stock");
     expect_ok(hl_lock_acquire(held, NULL));

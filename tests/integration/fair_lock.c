@@ -192,14 +192,15 @@ FairLaw(fair_queue, has_one_subscription_for_each_waiter_and_none_for_a_holder)
     expect_ok(hl_lock_release(held, NULL));
     expect_ok(actor_end(first));
     expect_listens(queued(0));
-    struct deadline deadline = deadline_in(5000); /* hirelock:<uuid> of each client, and one more */
+    struct deadline deadline =
+        deadline_of_wait(5000); /* hirelock:<uuid> of each client, and one more */
     while (strstr(redis_str(server, "PUBSUB CHANNELS " FAIR_CHANNEL "*"), " ") != NULL) {
         check(!deadline_is_over(deadline));
         deadline_nap();
     }
     expect_ok(actor_release(first, lock, NULL));
     expect_turn(second, lock);
-    deadline = deadline_in(5000);
+    deadline = deadline_of_wait(5000);
     while (strcmp(redis_str(server, "PUBSUB CHANNELS " FAIR_CHANNEL "*"), "") != 0) {
         check(!deadline_is_over(deadline));
         deadline_nap();
@@ -225,8 +226,8 @@ static void least_up(void)
 /* Dead heads and all. */
 FairLawWith(fair_lock, needs_to_be_allowed_no_more_than_its_page_says, least_up, fair_check_gone)
 {
-    const hl_client_options *options = CLIENT(.username = "locker", .password = "pw",
-                                              .poll_ms = 200, .watchdog_timeout_ms = slow_ms(900));
+    const hl_client_options *options =
+        CLIENT(.username = "locker", .password = "pw", .watchdog_timeout_ms = slow_ms(6000));
     hl_client *one = open_client(options), *two = open_client(options);
     hl_lock *mine = new_lock(one, "lock:n"), *others = new_lock(two, "lock:n");
     static const char queue[] = "redisson_lock_queue:{lock:n}";
@@ -239,6 +240,7 @@ FairLawWith(fair_lock, needs_to_be_allowed_no_more_than_its_page_says, least_up,
     actor_begin_acquire(second, others, ACQUIRE(.wait_ms = 300));
     actor_begin_acquire(third, mine, ACQUIRE(.wait_ms = -1));
     expect_outcome(actor_end(second), HL_ETIMEDOUT);
+    wait_stat(one, renewals, 1);
     check(
         redis_wait_int(server, 3, 10000, "LLEN %s", queue)); /* the dead one is passed over then */
     expect_ok(hl_lock_release(mine, NULL));

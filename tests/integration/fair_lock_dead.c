@@ -91,9 +91,10 @@ FairLaw(fair_dead, holder_is_followed_by_the_head_when_its_lease_is_over)
     expect_ok(hl_lock_release(held, NULL));
     process_tell(dead.process, FAIR_GO);
     fair_waiter_expect_turn(&dead);
-    redis_do(server, "PEXPIRE stock %d", (int)slow_ms(3000)); /* as if it were long ago */
     struct actor *first = wait_as(1, lock, -1), *second = wait_as(2, lock, -1);
     fair_waiter_kill(&dead);
+    redis_do(server, "PEXPIRE stock %d", (int)slow_ms(1000));    /* as if it were long ago */
+    redis_do(server, "PUBLISH " FAIR_CHANNEL "%s 0", queued(0)); /* it asks, and is told so */
     expect_ok(actor_end(first));
     check(!actor_is_done(second));
     expect_ok(actor_release(first, lock, NULL));
@@ -123,7 +124,7 @@ FairLaw(fair_stopped, waiter_is_passed_over_and_queues_again)
 FairLaw(fair_silent, head_that_does_not_come_makes_no_waiter_spin)
 {
     static const char head[] = "0a1b2c3d-0000-4000-8000-1234567890ab:71";
-    begin_polling(500);
+    begin_polling(1000);
     redisContext *ear = redis_link_connect(redis_server_socket(server));
     freeReplyObject(redisCommand(ear, "SUBSCRIBE " FAIR_CHANNEL "%s", head));
     redis_do(server, "ZADD " FAIR_ENDS " 9e12 %s", head);
@@ -133,11 +134,12 @@ FairLaw(fair_silent, head_that_does_not_come_makes_no_waiter_spin)
         actor[i] = wait_as(i + 2, lock, -1);
     expect_ok(hl_lock_release(held, NULL));
     uint64_t before = stats_of(waiter).commands;
-    struct deadline deadline = deadline_in(2000); /* four polls of four waiters */
+    struct deadline deadline = deadline_in(4000); /* four polls of four waiters */
     while (!deadline_is_over(deadline)) {
         check_int(redis_int(server, "EXISTS stock"), 0);
         deadline_nap();
     }
+    wait_stat(waiter, commands, before + ROW);
     uint64_t asked = stats_of(waiter).commands - before;
     check_msg(asked >= ROW && asked < 100 * (uint64_t)slow_ms(1), "%d", (int)asked);
     redisFree(ear); /* now it is dead */
@@ -149,7 +151,7 @@ FairLaw(fair_silent, head_that_does_not_come_makes_no_waiter_spin)
 FairLaw(fair_living, waiters_keep_their_places_however_long_they_wait)
 {
     char first[64];
-    begin_polling((int)slow_ms(300));
+    begin_polling((int)slow_ms(1000));
     struct actor *actor[ROW];
     for (int i = 0; i < ROW; i++)
         actor[i] = wait_as(i + 1, lock, -1);
@@ -157,7 +159,7 @@ FairLaw(fair_living, waiters_keep_their_places_however_long_they_wait)
     char all[512];
     snprintf(all, sizeof all, "%s", redis_str(server, "LRANGE " FAIR_QUEUE " 0 -1"));
     int64_t calls = redis_evalsha_calls(server);
-    while (redis_evalsha_calls(server) < calls + 10 * ROW)
+    while (redis_evalsha_calls(server) < calls + 7 * ROW) /* a place stands for five */
         deadline_nap();
     check_str(redis_str(server, "LRANGE " FAIR_QUEUE " 0 -1"), all);
     expect_ok(hl_lock_release(held, NULL));
@@ -225,6 +227,7 @@ FairLawWith(fair_living, waiters_are_served_by_a_server_that_was_restarted, appe
     row_begin(actor);
     redis_server_restart(server);
     expect_queued(ROW);
+    wait_stat(holder, reconnects, 1);
     expect_ok(hl_lock_release(held, NULL));
     row_end(actor);
 }

@@ -136,8 +136,8 @@ JavaLaw(fair_java, turn_costs_our_waiters_behind_it_nothing)
 JavaLaw(fair_java, waiter_passes_over_a_dead_head_of_ours_soon)
 {
     struct fair_waiter dead[2];
-    fair_waiter_start(&dead[0], 100);
-    fair_waiter_start(&dead[1], 100);
+    fair_waiter_start(&dead[0], 600);
+    fair_waiter_start(&dead[1], 600);
     begin();
     fair_waiter_queue(&dead[0], 1);
     fair_waiter_queue(&dead[1], 2);
@@ -145,7 +145,7 @@ JavaLaw(fair_java, waiter_passes_over_a_dead_head_of_ours_soon)
     fair_waiter_kill(&dead[0]);
     fair_waiter_kill(&dead[1]);
     expect_ok(hl_lock_release(held, NULL));
-    struct deadline deadline = deadline_in(10000);
+    struct deadline deadline = deadline_of_wait(10000);
     while (java_asks(java) != JAVA_HAS_IT) {
         check_msg(!deadline_is_over(deadline), "it waits behind %s", queued(0));
         deadline_nap();
@@ -190,8 +190,8 @@ JavaLaw(fair_java, head_that_lives_is_kept_by_our_waiters_behind_it)
     for (int i = 0; i < 10; i++) {
         redis_do(server, "ZADD " FAIR_ENDS " 1 %s", java);
         int64_t before_ms = redis_int(server, "HGET " FAIR_SIGNS " look"), look_ms = before_ms;
-        for (struct deadline deadline = deadline_in(10000); look_ms == before_ms; deadline_nap()) {
-            check(!deadline_is_over(deadline));
+        for (struct deadline over = deadline_of_wait(10000); look_ms == before_ms; deadline_nap()) {
+            check(!deadline_is_over(over));
             look_ms = redis_int(server, "HGET " FAIR_SIGNS " look");
         }
         expect_head_stands(java, look_ms);
@@ -206,18 +206,26 @@ JavaLaw(fair_java, head_that_lives_is_kept_by_our_waiters_behind_it)
     redisFree(ear);
 }
 
+/* For a second. On a busy machine it may need longer than that; then it loses its place, and all
+ * begins anew. */
 JavaLaw(fair_java, waiter_that_asks_before_it_listens_is_spared)
 {
     begin();
-    check(java_asks(java) >= 0);
-    struct actor *second = wait_as(2, lock, -1);
-    expect_ok(hl_lock_release(held, NULL)); /* it cannot hear this */
-    redisContext *ear = java_listens(java);
-    check_int(java_asks(java), JAVA_HAS_IT);
-    check_int(java_unlocks(java), 1);
-    expect_ok(actor_end(second));
-    expect_ok(actor_release(second, lock, NULL));
-    redisFree(ear);
+    for (bool has_it = false; !has_it;) {
+        int64_t before_ms = now_ms();
+        check(java_asks(java) >= 0);
+        struct actor *second = wait_as(2, lock, -1);
+        expect_ok(hl_lock_release(held, NULL)); /* it cannot hear this */
+        redisContext *ear = java_listens(java);
+        has_it = java_asks(java) == JAVA_HAS_IT;
+        check(has_it || now_ms() - before_ms >= 1000);
+        check_int(has_it ? java_unlocks(java) : java_gives_up(java), 1);
+        expect_ok(actor_end(second));
+        expect_ok(actor_release(second, lock, NULL));
+        redisFree(ear);
+        if (!has_it)
+            expect_ok(hl_lock_acquire(held, NULL));
+    }
 }
 
 JavaLaw(fair_java, force_unlock_of_ours_tells_its_waiter)

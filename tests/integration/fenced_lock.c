@@ -101,12 +101,12 @@ Law(fenced_lock, gives_the_token_of_an_async_acquire_before_its_completion)
 /* A fenced lock treats a lease as other locks do. */
 Law(fenced_lock, honours_the_lease_it_is_asked_for)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS));
+    const int64_t watch_ms = slow_ms(3000), lease_ms = 2 * watch_ms;
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = watch_ms));
     hl_lock *lock = new_fenced(client);
     uint64_t token = 0;
-    const int64_t lease_ms = 10 * SHORT_MS;
     expect_ok(acquire_token(lock, ACQUIRE(.wait_ms = 0, .lease_ms = lease_ms), &token));
-    check(pttl_of(lock) > SHORT_MS && pttl_of(lock) <= lease_ms);
+    check(pttl_of(lock) > watch_ms && pttl_of(lock) <= lease_ms);
     check(redis_wait_int(server, 0, 2 * lease_ms, "EXISTS stock"));
     check_int(stats_of(client).renewals, 0);
     check_int(hl_lock_token(lock, NULL), 0);

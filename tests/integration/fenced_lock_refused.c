@@ -110,7 +110,7 @@ Law(a_user, needs_incr_incrby_get_and_the_key_of_the_counter)
 
 Law(a_full_server, gives_no_hold_without_a_token)
 {
-    begin(CLIENT(.outage_timeout_ms = slow_ms(1500)));
+    begin(CLIENT(.outage_timeout_ms = slow_ms(4000)));
     expect_ok(hl_lock_acquire(fenced, NULL));
     expect_ok(hl_lock_release(fenced, NULL));
     redis_do(server, "CONFIG SET maxmemory 1");

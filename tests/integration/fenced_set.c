@@ -226,7 +226,7 @@ Law(fenced_calls, have_twins_that_do_not_block)
 
 Law(fenced_calls, say_why_the_server_refused)
 {
-    enum { OUTAGE_MS = 1500 };
+    enum { OUTAGE_MS = 4000 };
     hl_client *client = open_client(CLIENT(.outage_timeout_ms = OUTAGE_MS));
     hl_error err = HL_ERROR_INIT;
     const hl_fenced_write *write = WRITE(.key = "data", .token = 8);
@@ -249,7 +249,7 @@ Law(fenced_calls, say_why_the_server_refused)
 Law(fenced_calls, know_when_there_is_no_server_or_no_client)
 {
     hl_client *client =
-        open_client(CLIENT(.outage_timeout_ms = slow_ms(1500), .backoff_min_ms = 5));
+        open_client(CLIENT(.outage_timeout_ms = slow_ms(3000), .backoff_min_ms = 5));
     uint64_t last = 0;
     redis_server_kill(server);
     expect_outcome(hl_client_ping(client, -1, NULL), HL_ECONN); /* by now the link has noticed */
@@ -332,7 +332,7 @@ TcpLaw(fenced_set, is_in_doubt_when_no_answer_comes_at_all)
 {
     struct lost_answer lost;
     struct actor *actor =
-        begin_unanswered(&lost, CLIENT(.backoff_min_ms = 1, .outage_timeout_ms = slow_ms(1500)));
+        begin_unanswered(&lost, CLIENT(.backoff_min_ms = 1, .outage_timeout_ms = slow_ms(4000)));
     proxy_kill_all(lost.proxy);
     proxy_refuse(lost.proxy, true);
     actor_await(actor);
@@ -345,7 +345,7 @@ TcpLaw(fenced_set, is_in_doubt_while_its_first_copy_is_under_way)
 {
     struct lost_answer lost;
     struct actor *actor = begin_unanswered(
-        &lost, CLIENT(.request_timeout_ms = slow_ms(5000), .outage_timeout_ms = slow_ms(1500)));
+        &lost, CLIENT(.request_timeout_ms = slow_ms(12000), .outage_timeout_ms = slow_ms(4000)));
     actor_await(actor);
     expect_outcome(lost.code, HL_EINDOUBT);
     proxy_pass(lost.proxy);

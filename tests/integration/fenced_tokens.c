@@ -247,7 +247,7 @@ TcpLaw(tokens, that_came_too_late_are_given_to_no_hold)
     hl_cancel *cancel = new_cancel();
     hl_lock *rivals = new_fenced(open_client(NULL));
     late.client = open_client_at(proxy_url(proxy),
-                                 CLIENT(.watchdog_timeout_ms = slow_ms(300), .backoff_min_ms = 1,
+                                 CLIENT(.watchdog_timeout_ms = slow_ms(1500), .backoff_min_ms = 1,
                                         .poll_ms = 50, .request_timeout_ms = slow_ms(20000),
                                         .outage_timeout_ms = slow_ms(60000)));
     late.fenced = new_fenced(late.client);

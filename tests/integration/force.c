@@ -13,7 +13,7 @@ static struct recorder told = RECORDER_INIT;
 Law(force_release, takes_the_lock_from_another_client_and_tells_it)
 {
     hl_client *holder = open_client(
-        CLIENT(.watchdog_timeout_ms = slow_ms(3000), .on_event = record_event, .arg = &told));
+        CLIENT(.watchdog_timeout_ms = slow_ms(6000), .on_event = record_event, .arg = &told));
     hl_lock *held = new_lock(holder, "stock");
     hl_lock *lock = new_lock(open_client(NULL), "stock");
     expect_ok(hl_lock_acquire(held, NULL));

@@ -90,7 +90,7 @@ Law(holder_tag, is_in_the_text_of_a_busy_answer)
     expect_tag(lock, "pro'be");
     expect_outcome(hl_lock_try_acquire(lock, &err), HL_EBUSY);
     expect_holder_in(&err, "acquire 'stock': ", ", thread 'pro\\x27be'");
-    expect_outcome(hl_lock_acquire_for(lock, slow_ms(1000), &err), HL_ETIMEDOUT);
+    expect_outcome(hl_lock_acquire_for(lock, slow_ms(3000), &err), HL_ETIMEDOUT);
     expect_holder_in(&err, "acquire 'stock': the wait time is over; ", ", thread 'pro\\x27be'");
     expect_outcome(hl_lock_acquire_with(held, ACQUIRE(.wait_ms = 0, .owner = other), &err),
                    HL_EBUSY); /* without a request */
@@ -112,7 +112,7 @@ Law(holder_tag, is_in_a_busy_answer)
     check_int(busy.pid, getpid());
     check(busy.host[0] != '\0' && busy.held_ms >= 20);
     busy = (hl_lock_info)HL_LOCK_INFO_INIT;
-    expect_outcome(acquire_past(lock, ACQUIRE(.wait_ms = slow_ms(1000)), &busy), HL_ETIMEDOUT);
+    expect_outcome(acquire_past(lock, ACQUIRE(.wait_ms = slow_ms(3000)), &busy), HL_ETIMEDOUT);
     check_str(busy.thread, "keeper");
     check(busy.held_ms >= 30);
     busy = (hl_lock_info)HL_LOCK_INFO_INIT; /* by another owner of the same client: no request */
@@ -133,6 +133,7 @@ Law(holder_tag, costs_nothing_when_the_hold_is_short)
     int64_t longest_ms = 0;
     expect_ok(hl_lock_acquire(lock, NULL)); /* from now on the server knows the scripts */
     expect_ok(hl_lock_release(lock, NULL));
+    expect_ok(hl_client_ping(client, -1, NULL));
     redis_do(server, "DEL " KEY);
     uint64_t before = stats_of(client).commands;
     for (int i = 0; i < 50; i++) {
@@ -212,18 +213,18 @@ Law(holder_tag, is_not_shown_if_its_text_is_no_tag)
 Law(holder_tag, that_cannot_be_written_harms_no_hold)
 {
     hl_client *client =
-        open_client(CLIENT(.flags = HL_CLIENT_HOLDER_INFO, .watchdog_timeout_ms = 4 * SHORT_MS,
+        open_client(CLIENT(.flags = HL_CLIENT_HOLDER_INFO, .watchdog_timeout_ms = slow_ms(9000),
                            .on_event = record_event, .arg = &told));
     hl_lock *lock = new_lock(client, "stock");
     redis_do(server, "ACL SETUSER default -set");
     expect_ok(hl_lock_acquire(lock, NULL));
-    wait_stat(client, renewals, 3);
+    wait_stat(client, renewals, 1);
     check(hl_lock_is_held(lock, NULL));
     expect_ok(hl_lock_release(lock, NULL));
     redis_do(server, "ACL SETUSER default +set");
     expect_ok(hl_lock_acquire(lock, NULL));
     redis_do(server, "CONFIG SET maxmemory 1");
-    wait_stat(client, renewals, 6);
+    wait_stat(client, renewals, 2);
     check(hl_lock_is_held(lock, NULL));
     redis_do(server, "CONFIG SET maxmemory 0");
     check(wait_until(has_tag, lock, 10000)); /* it is tried again */

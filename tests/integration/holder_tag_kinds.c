@@ -40,7 +40,7 @@ static void expect_told_of(hl_lock *held, hl_lock *rival)
     expect_ok(hl_lock_acquire(held, NULL));
     expect_tag(rival, "keeper");
     expect_told(rival, 0);
-    expect_told(rival, slow_ms(1000));
+    expect_told(rival, slow_ms(3000));
     expect_ok(hl_lock_release(held, NULL));
     /* The rival that gave up a moment ago may be granted the lock, and lets it go at once. */
     check(redis_wait_int(server, 0, 5000, "EXISTS stock"));
@@ -82,9 +82,9 @@ Law(holder_tag, is_told_of_a_writer_to_writers_and_readers)
     expect_ok(hl_lock_acquire(own.write, NULL));
     expect_tag(rivals.write, "keeper");
     expect_told(rivals.write, 0);
-    expect_told(rivals.write, slow_ms(1000));
+    expect_told(rivals.write, slow_ms(3000));
     expect_told(rivals.read, 0);
-    expect_told(rivals.read, slow_ms(1000));
+    expect_told(rivals.read, slow_ms(3000));
     hl_lock_info info = inspected(rivals.read); /* no reader holds it */
     expect_no_tag(&info);
     expect_ok(hl_lock_release(own.write, NULL));
@@ -125,7 +125,7 @@ Law(holder_tag, is_told_of_each_member_of_a_multi_lock_and_of_the_busy_member)
     expect_ok(hl_lock_acquire(mine[1], NULL));
     expect_tag(its[1], "keeper");
     expect_told(both, 0);
-    expect_told(both, slow_ms(1000));
+    expect_told(both, slow_ms(3000));
     expect_ok(hl_lock_release(mine[1], NULL));
     expect_ok(hl_lock_acquire(both, NULL));
     expect_tag(mine[0], "keeper");

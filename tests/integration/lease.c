@@ -209,7 +209,7 @@ static void hold_and_die(struct process *self, void *url)
 {
     hl_client *client = NULL;
     hl_lock *lock = NULL;
-    expect_ok(hl_client_open(url, CLIENT(.watchdog_timeout_ms = slow_ms(600)), &client, NULL));
+    expect_ok(hl_client_open(url, CLIENT(.watchdog_timeout_ms = slow_ms(3000)), &client, NULL));
     expect_ok(hl_lock_new(client, "stock", &lock, NULL));
     expect_ok(hl_lock_acquire(lock, NULL));
     process_tell(self, 0);
@@ -319,7 +319,7 @@ Law(lease, of_a_nested_call_that_failed_does_not_outlive_the_hold)
 {
     hl_client *client = open_client(CLIENT(.request_timeout_ms = 60000));
     hl_lock *lock = new_lock(client, "stock"), *rivals = new_lock(open_client(NULL), "stock");
-    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = slow_ms(1000)), NULL));
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = slow_ms(3000)), NULL));
     redis_server_freeze(server);
     int rc = hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 3600000, .wait_ms = 50), NULL);
     check_msg(rc == HL_ETIMEDOUT || rc == HL_ECONN, "%s", hl_err_name(rc));

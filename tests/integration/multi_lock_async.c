@@ -238,7 +238,7 @@ TcpLaw(multi_link, that_does_not_answer_a_member_in_time_is_no_fault)
     begin_patiently("a b", 60000);
     hl_lock *a = new_lock(open_client(NULL), "a");
     expect_ok(hl_lock_acquire(a, NULL));
-    actor_begin_acquire(actor, multi, ACQUIRE(.wait_ms = slow_ms(1000)));
+    actor_begin_acquire(actor, multi, ACQUIRE(.wait_ms = slow_ms(3000)));
     check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{a}"));
     expect_ok(hl_client_ping(client, 5000, NULL)); /* what it was told of a has come */
     proxy_hold(links.proxy, links.commands, PROXY_DOWN);
@@ -254,7 +254,7 @@ TcpLaw(multi_link, that_brings_a_late_answer_gives_the_members_back)
 {
     begin_patiently("a b c", 60000);
     proxy_hold(links.proxy, links.commands, PROXY_DOWN);
-    acquire_async(ACQUIRE(.owner = mine, .wait_ms = slow_ms(1000)));
+    acquire_async(ACQUIRE(.owner = mine, .wait_ms = slow_ms(3000)));
     check(redis_wait_int(server, 3, 5000, "EXISTS a b c"));
     expect_story(&told, "done HL_ETIMEDOUT");
     proxy_pass(links.proxy);
@@ -338,9 +338,9 @@ static bool is_renewing(void *one)
  * when it has all, and wants a longer one. */
 TcpLaw(multi_async, gives_the_lease_time_to_all_behind_an_older_renewal)
 {
-    const int64_t lease_ms = slow_ms(4500);
+    const int64_t lease_ms = slow_ms(9000);
     int64_t left_ms = 0;
-    begin_patiently("a b", slow_ms(1500));
+    begin_patiently("a b", slow_ms(3000));
     hl_lock *b = new_lock(open_client(CLIENT(.poll_ms = 30000)), "b");
     expect_ok(hl_lock_acquire(b, NULL));
     acquire_async(ACQUIRE(.owner = mine, .wait_ms = -1, .lease_ms = lease_ms));
@@ -368,7 +368,7 @@ static bool holds_nothing(void *arg)
 
 TcpLaw(multi_async, warns_of_no_member_before_it_has_all)
 {
-    begin_patiently("a b", slow_ms(900));
+    begin_patiently("a b", slow_ms(2000));
     stranger_takes("b", 60000);
     acquire_async(ACQUIRE(.owner = mine, .wait_ms = -1));
     expect_waiting_for("b");

@@ -15,12 +15,12 @@ Law(multi_lock, gives_each_member_the_lease_time_and_ends_with_it)
 {
     hl_client *client = open_client(CLIENT(.on_event = record_event, .arg = &told));
     hl_lock *lock = new_multi(client, "a b");
-    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = slow_ms(300)), NULL));
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = slow_ms(3000)), NULL));
     for (const char *name = "ab"; *name; name++) {
         int64_t left = redis_int(server, "PTTL %b", name, (size_t)1);
-        check_msg(left > 0 && left <= slow_ms(300), "%c: PTTL %d", *name, (int)left);
+        check_msg(left > 0 && left <= slow_ms(3000), "%c: PTTL %d", *name, (int)left);
     }
-    check(hl_lock_validity_ms(lock, NULL) <= slow_ms(300));
+    check(hl_lock_validity_ms(lock, NULL) <= slow_ms(3000));
     expect_story(&told, "LOST expired, LOST expired");
     check(!hl_lock_is_held(lock, NULL));
     int codes[2] = {1, 1};
@@ -32,7 +32,7 @@ Law(multi_lock, gives_each_member_the_lease_time_and_ends_with_it)
 
 Law(multi_lock, is_renewed_as_long_as_it_is_held)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(1500)));
     hl_lock *lock = new_multi(client, "a b c");
     expect_ok(hl_lock_acquire(lock, NULL));
     wait_stat(client, renewals, 12);
@@ -46,7 +46,7 @@ Law(multi_lock, has_max_hold_and_the_other_options_of_a_lock)
 {
     hl_client *client = open_client(CLIENT(.on_event = record_event, .arg = &told));
     hl_lock *lock = new_multi(client, "a b");
-    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.max_hold_ms = 50), NULL));
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.max_hold_ms = 500), NULL));
     expect_story(&told, "LOST max_hold, LOST max_hold");
     expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
     expect_nothing_left();
@@ -173,7 +173,7 @@ Law(multi_lock, is_forced_member_by_member)
 Law(multi_lock, of_a_thread_that_ends_is_lost)
 {
     hl_client *client = open_client(
-        CLIENT(.watchdog_timeout_ms = SHORT_MS, .on_event = record_event, .arg = &told));
+        CLIENT(.watchdog_timeout_ms = slow_ms(2000), .on_event = record_event, .arg = &told));
     hl_lock *lock = new_multi(client, "a b");
     struct actor *actor = actor_start();
     expect_ok(actor_acquire(actor, lock, ACQUIRE(.wait_ms = 0)));

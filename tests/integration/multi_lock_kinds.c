@@ -158,7 +158,7 @@ Law(multi_kinds, have_one_lease_time_when_they_are_waited_for)
     struct crew *crew = new_crew(), *rival = new_crew();
     struct actor *waiter = actor_start();
     expect_ok(hl_lock_acquire(rival->member[WRITE], NULL)); /* the last in the order of names */
-    actor_begin_acquire(waiter, crew->all, ACQUIRE(.wait_ms = -1, .lease_ms = SHORT_MS));
+    actor_begin_acquire(waiter, crew->all, ACQUIRE(.wait_ms = -1, .lease_ms = slow_ms(900)));
     wait_stat(crew->client, renewals, 20); /* of the five that precede it */
     check(!actor_is_done(waiter));
     expect_ok(hl_lock_release(rival->member[WRITE], NULL));

@@ -132,7 +132,7 @@ static void wait_until_killed(struct process *self, void *arg)
     hl_client *client = NULL;
     hl_lock *members[2], *both = NULL;
     (void)self;
-    expect_ok(hl_client_open(arg, CLIENT(.watchdog_timeout_ms = slow_ms(500), .poll_ms = 100),
+    expect_ok(hl_client_open(arg, CLIENT(.watchdog_timeout_ms = slow_ms(1500), .poll_ms = 100),
                              &client, NULL));
     expect_ok(hl_lock_new(client, "a", &members[0], NULL));
     expect_ok(hl_lock_new(client, "b", &members[1], NULL));
@@ -152,7 +152,7 @@ Law(transfers, are_held_up_by_a_process_that_dies_in_its_wait_for_its_lease_at_m
     process_finish(process, 1000);
     hl_lock *lock = new_multi(open_client(CLIENT(.poll_ms = 100)), "b a");
     stranger_leaves("b");
-    expect_ok(hl_lock_acquire_for(lock, slow_ms(5000), NULL));
+    expect_ok(hl_lock_acquire_for(lock, slow_ms(10000), NULL));
     expect_ok(hl_lock_release(lock, NULL));
     expect_nothing_left();
 }

@@ -71,8 +71,8 @@ Law(new_lease, ends_a_hold_sooner_and_frees_the_lock_then)
     hl_lock *lock = new_lock(client, "stock"), *next = new_lock(open_client(NULL), "stock");
     hl_error err = HL_ERROR_INIT;
     take_for(lock, MINUTE);
-    expect_ok(update(lock, SHORT_MS));
-    check(hl_lock_validity_ms(lock, NULL) <= SHORT_MS);
+    expect_ok(update(lock, slow_ms(2000)));
+    check(hl_lock_validity_ms(lock, NULL) <= slow_ms(2000));
     expect_ok(hl_lock_acquire_for(next, slow_ms(20000), NULL));
     expect_story(&told, "LOST expired");
     check(!hl_lock_is_held(lock, NULL));
@@ -99,11 +99,11 @@ Law(new_lease, never_shortens_the_lease_in_redis)
 Law(new_lease, gives_an_end_to_a_hold_that_the_watchdog_renews)
 {
     hl_client *client = open_client(
-        CLIENT(.watchdog_timeout_ms = SHORT_MS, .on_event = record_event, .arg = &told));
+        CLIENT(.watchdog_timeout_ms = slow_ms(2000), .on_event = record_event, .arg = &told));
     hl_lock *lock = new_lock(client, "stock");
     expect_ok(hl_lock_acquire(lock, NULL));
     wait_stat(client, renewals, 1);
-    expect_ok(update(lock, 4 * SHORT_MS));
+    expect_ok(update(lock, slow_ms(3000)));
     check(recorder_wait_says(&told, "LOST expired"));
     expect_free(lock);
     expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
@@ -111,11 +111,11 @@ Law(new_lease, gives_an_end_to_a_hold_that_the_watchdog_renews)
 
 Law(new_lease, of_zero_hands_the_hold_to_the_watchdog)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(900)));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(1500)));
     hl_lock *lock = new_lock(client, "stock");
     take_for(lock, slow_ms(FIVE_S));
     expect_ok(update(lock, 0));
-    wait_stat(client, renewals, 24); /* longer than its lease time */
+    wait_stat(client, renewals, 15); /* longer than its lease time */
     check(hl_lock_is_held(lock, NULL) && stats_of(client).losses == 0);
     check(hl_lock_validity_ms(lock, NULL) <= slow_ms(FIVE_S));
     expect_ok(hl_lock_release(lock, NULL));
@@ -126,9 +126,9 @@ Law(new_lease, of_zero_is_the_short_lease_of_a_retained_lock)
 {
     const hl_lock_options options = {.size = sizeof options, .retain_ms = 100};
     hl_lock *lock = new_lock_with(open_client(NULL), "stock", &options);
-    take_for(lock, 1000);
+    take_for(lock, 2000);
     expect_ok(update(lock, 0));
-    check(pttl_of(lock) > 1000 && pttl_of(lock) <= 5000);
+    check(pttl_of(lock) > 2000 && pttl_of(lock) <= 5000);
     expect_ok(hl_lock_release(lock, NULL));
     expect_outcome(update(lock, MINUTE), HL_ENOTOWNER); /* it may be retained */
 }
@@ -148,7 +148,7 @@ Law(new_lease, applies_to_all_levels)
     expect_lasts(lock, MINUTE * 9, MINUTE * 10);
     take_for(lock, MINUTE * 20); /* a nested call still makes it longer */
     expect_lasts(lock, MINUTE * 19, MINUTE * 20);
-    expect_ok(update(lock, SHORT_MS));
+    expect_ok(update(lock, slow_ms(2000)));
     expect_story(&told, "LOST expired");
     expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
     expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
@@ -163,8 +163,8 @@ Law(new_lease, of_one_reader_changes_no_other_readers_lease)
     hl_lock *own = new_lock_with(client, "stock", &reads);
     hl_lock *other = new_lock_with(others, "stock", &reads);
     take_for(own, MINUTE);
-    take_for(other, slow_ms(FIVE_S));
-    expect_ok(update(own, SHORT_MS));
+    take_for(other, MINUTE);
+    expect_ok(update(own, slow_ms(2000)));
     check(wait_until(is_not_held, own, 5000));
     check(redis_wait_int(server, 2, 5000, "HLEN stock")); /* the mode, and the other */
     expect_ok(update(other, MINUTE * 10));
@@ -331,7 +331,7 @@ TcpLaw(new_lease, whose_answer_is_lost_is_asked_for_again)
 TcpLaw(new_lease, without_an_answer_is_in_doubt_and_changes_nothing_here)
 {
     begin(0, CLIENT(.backoff_min_ms = 1, .request_timeout_ms = 60000,
-                    .watchdog_timeout_ms = slow_ms(4000), .outage_timeout_ms = slow_ms(300)));
+                    .watchdog_timeout_ms = slow_ms(6000), .outage_timeout_ms = slow_ms(1500)));
     proxy_hold(proxy, PROXY_EVERY, PROXY_DOWN);
     expect_outcome(hl_lock_update_lease(lock, owner, SHORT_MS, NULL), HL_EINDOUBT);
     check(hl_lock_is_held(lock, owner));
@@ -344,7 +344,7 @@ TcpLaw(new_lease, without_an_answer_is_in_doubt_and_changes_nothing_here)
 
 TcpLaw(new_lease, without_a_server_changes_nothing)
 {
-    begin(MINUTE, CLIENT(.backoff_min_ms = 1, .outage_timeout_ms = slow_ms(300),
+    begin(MINUTE, CLIENT(.backoff_min_ms = 1, .outage_timeout_ms = slow_ms(1500),
                          .on_event = record_event, .arg = &told));
     proxy_refuse(proxy, true);
     proxy_kill_all(proxy);
@@ -358,7 +358,7 @@ TcpLaw(new_lease, of_a_hold_that_ends_meanwhile_is_lost)
 {
     begin(MINUTE, CLIENT(.request_timeout_ms = 600000, .outage_timeout_ms = 600000,
                          .on_event = record_event, .arg = &told));
-    expect_ok(hl_lock_update_lease(lock, owner, SHORT_MS, NULL));
+    expect_ok(hl_lock_update_lease(lock, owner, slow_ms(2000), NULL));
     proxy_hold(proxy, PROXY_EVERY, PROXY_UP);
     update_async(MINUTE * 10);
     check(recorder_wait_says(&told, "done HL_ELOST"));
@@ -370,8 +370,8 @@ TcpLaw(new_lease, of_a_hold_that_ends_meanwhile_is_lost)
  * left for so long. */
 TcpLaw(new_lease, whose_answer_comes_after_the_end_leaves_nothing)
 {
-    begin(SHORT_MS, CLIENT(.request_timeout_ms = 600000, .outage_timeout_ms = 600000,
-                           .on_event = record_event, .arg = &told));
+    begin(slow_ms(2000), CLIENT(.request_timeout_ms = 600000, .outage_timeout_ms = 600000,
+                                .on_event = record_event, .arg = &told));
     proxy_hold(proxy, PROXY_EVERY, PROXY_DOWN);
     update_async(MINUTE * 10);
     check(recorder_wait_says(&told, "LOST expired"));

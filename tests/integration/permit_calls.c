@@ -224,7 +224,7 @@ Law(permit_calls, report_a_denial)
 Law(permit_calls, end_when_no_server_answers)
 {
     hl_permits *gate = set_gate(
-        open_client(CLIENT(.outage_timeout_ms = slow_ms(300), .request_timeout_ms = slow_ms(100))),
+        open_client(CLIENT(.outage_timeout_ms = slow_ms(1000), .request_timeout_ms = slow_ms(500))),
         2);
     const hl_permit foreign = {"000102030405060708090a0b0c0d0e0f"};
     hl_permit none;

@@ -77,14 +77,14 @@ static void pair_begin(struct pair *pair, hl_permits *gate, const hl_acquire_opt
  * on, and ends when it has two again. */
 Law(permit_late, permits_that_another_client_has_by_now_are_not_told_as_got)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS, .poll_ms = 100));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(2000), .poll_ms = 100));
     hl_permits *direct = set_gate(open_client(NULL), 2), *gate = new_gate(client);
     struct slow_callback slow;
     struct pair pair;
     hl_permit theirs = {""};
     slow_callback_begin(&slow, gate);
     pair_begin(&pair, gate, ACQUIRE(.owner = new_owner(client), .wait_ms = HL_WAIT_FOREVER));
-    expect_ok(hl_permits_acquire_for(direct, slow_ms(5000), &theirs, NULL));
+    expect_ok(hl_permits_acquire_for(direct, slow_ms(20000), &theirs, NULL));
     sem_post(&slow.may_go);
     check(!wait_until(pair_is_done, &pair, 100));
     expect_ok(give_back(direct, theirs));
@@ -102,13 +102,13 @@ static bool is_reached(void *at_ms)
 /* When the first renewal would have been, had they been told at once. */
 Law(permit_late, permits_that_are_told_late_are_renewed_from_then_on)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(1500)));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(3000)));
     hl_permits *gate = set_gate(client, 2);
     struct slow_callback slow;
     struct pair pair;
     slow_callback_begin(&slow, gate);
     pair_begin(&pair, gate, ACQUIRE(.owner = new_owner(client)));
-    int64_t late_ms = now_ms() + slow_ms(750);
+    int64_t late_ms = now_ms() + slow_ms(1200);
     check(wait_until(is_reached, &late_ms, 5000));
     check_int(stats_of(client).renewals, 0);
     sem_post(&slow.may_go);
@@ -146,7 +146,7 @@ static void forget(hl_client *client, hl_permits *gate, hl_permit permit)
 /* Its thread has looked at the clock, and goes on much later: there is no hold to tell of. */
 Law(permit_late, a_permit_forgotten_before_its_call_returns_is_told_as_lost)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(600)));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(1500)));
     hl_permits *direct = set_gate(open_client(NULL), 1), *gate = new_gate(client);
     hl_permit theirs = take_one(direct);
     struct taking taking;
@@ -169,7 +169,7 @@ static bool nothing_is_held(void *client)
 
 Law(permit_late, permits_forgotten_before_their_completion_are_told_as_lost)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(600)));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(2000)));
     hl_permits *direct = set_gate(open_client(NULL), 2), *gate = new_gate(client);
     struct slow_callback slow;
     struct pair pair;
@@ -301,18 +301,24 @@ static bool validity_is_reached(void *arg)
     return hl_permits_validity_ms(validity->gate, &validity->permit) >= validity->least_ms;
 }
 
+/* The completion is queued a moment after the lease counts. */
+static bool has_dispatched_one(void *client)
+{
+    return hl_client_dispatch(client) == 1;
+}
+
 /* No thread dispatches: the caller hears of it later, and the watchdog knows it now. */
 Law(permit_late, a_new_lease_counts_before_its_completion_runs)
 {
     hl_client *client =
-        open_client(CLIENT(.flags = HL_CLIENT_DISPATCH, .watchdog_timeout_ms = slow_ms(900)));
+        open_client(CLIENT(.flags = HL_CLIENT_DISPATCH, .watchdog_timeout_ms = slow_ms(3000)));
     hl_permits *gate = set_gate(client, 1);
     struct validity validity = {gate, take_one(gate), slow_ms(30000)};
     expect_ok(
         hl_permits_update_lease_async(gate, &validity.permit, slow_ms(60000), record_done, &told));
     check(wait_until(validity_is_reached, &validity, 5000));
     check_int(recorder_count(&told), 0);
-    check_int(hl_client_dispatch(client), 1);
+    check(wait_until(has_dispatched_one, client, 5000));
     expect_story(&told, "done HL_OK");
     check(is_held(gate, validity.permit));
 }

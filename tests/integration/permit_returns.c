@@ -65,7 +65,7 @@ Law(permit_returns, give_all_back_and_wake_a_waiter_for_several)
 Law(permit_returns, end_the_watch)
 {
     hl_client *client = open_client(
-        CLIENT(.watchdog_timeout_ms = slow_ms(900), .on_event = record_event, .arg = &told));
+        CLIENT(.watchdog_timeout_ms = slow_ms(1500), .on_event = record_event, .arg = &told));
     hl_permits *gate = set_gate(client, SEVERAL + 1);
     hl_permit permits[SEVERAL], other = take_one(gate);
     take_several(gate, permits);
@@ -82,7 +82,7 @@ Law(permit_returns, end_the_watch)
 Law(permit_returns, give_none_back_when_one_is_not_out)
 {
     hl_client *client = open_client(
-        CLIENT(.watchdog_timeout_ms = slow_ms(900), .on_event = record_event, .arg = &told));
+        CLIENT(.watchdog_timeout_ms = slow_ms(2000), .on_event = record_event, .arg = &told));
     hl_permits *gate = set_gate(client, SEVERAL), *theirs = new_gate(open_client(NULL));
     hl_permit permits[SEVERAL];
     hl_error err = HL_ERROR_INIT;
@@ -141,7 +141,7 @@ Law(permit_returns, give_none_back_when_one_is_known_to_be_lost)
 Law(permit_returns, give_back_permits_of_any_holder)
 {
     hl_client *client = open_client(
-        CLIENT(.watchdog_timeout_ms = SHORT_MS, .on_event = record_event, .arg = &told));
+        CLIENT(.watchdog_timeout_ms = slow_ms(3000), .on_event = record_event, .arg = &told));
     hl_permits *gate = new_gate(client), *mine = set_gate(open_client(NULL), SEVERAL);
     struct taking taking;
     taking_begin(&taking, mine, 1, ACQUIRE(.wait_ms = 0));
@@ -245,9 +245,9 @@ Law(permit_returns, that_end_meanwhile_are_told_by_the_answer)
     hl_client *client =
         open_client(CLIENT(.request_timeout_ms = 60000, .on_event = record_event, .arg = &told));
     hl_permits *gate = set_gate(client, 2);
-    hl_permit permits[2] = {take_with(gate, ACQUIRE(.lease_ms = slow_ms(400))), take_one(gate)};
+    hl_permit permits[2] = {take_with(gate, ACQUIRE(.lease_ms = slow_ms(2000))), take_one(gate)};
     redis_server_freeze(server);
-    int64_t over_ms = now_ms() + slow_ms(500);
+    int64_t over_ms = now_ms() + slow_ms(2100);
     expect_ok(hl_permits_release_many_async(gate, permits, 2, record_done, &told));
     while (now_ms() < over_ms)
         deadline_nap();
@@ -327,7 +327,7 @@ TcpLaw(permit_returns, without_any_answer_are_released_behind)
     hl_permit permits[SEVERAL];
     begin(permits,
           CLIENT(.backoff_min_ms = 1, .request_timeout_ms = 60000,
-                 .outage_timeout_ms = slow_ms(300), .on_event = record_event, .arg = &told));
+                 .outage_timeout_ms = slow_ms(1500), .on_event = record_event, .arg = &told));
     proxy_hold(proxy, PROXY_EVERY, PROXY_UP);
     expect_outcome(give_several(gate, permits, NULL), HL_EINDOUBT);
     check_int(held_of(gate, permits), 0);
@@ -343,7 +343,7 @@ TcpLaw(permit_returns, without_any_answer_are_released_behind)
 TcpLaw(permit_returns, without_a_server_are_held_as_before)
 {
     hl_permit permits[SEVERAL];
-    begin(permits, CLIENT(.backoff_min_ms = 1, .outage_timeout_ms = slow_ms(300),
+    begin(permits, CLIENT(.backoff_min_ms = 1, .outage_timeout_ms = slow_ms(1500),
                           .on_event = record_event, .arg = &told));
     proxy_refuse(proxy, true);
     proxy_kill_all(proxy);
@@ -359,7 +359,7 @@ TcpLaw(permit_returns, without_a_server_are_held_as_before)
 TcpLaw(permit_returns, of_a_client_that_is_closed_meanwhile_end_with_it)
 {
     hl_permit permits[SEVERAL];
-    begin(permits, CLIENT(.request_timeout_ms = slow_ms(300)));
+    begin(permits, CLIENT(.request_timeout_ms = slow_ms(1500)));
     proxy_hold(proxy, PROXY_EVERY, PROXY_UP);
     expect_ok(hl_permits_release_many_async(gate, permits, SEVERAL, record_done, &told));
     close_client(client);

@@ -150,11 +150,12 @@ Law(permits, wakes_no_more_waiters_than_there_are_permits_for)
         /* Each has asked a second time, since it listens. */
         int64_t asked = redis_evalsha_calls(server);
         taking_begin(&taking[i], theirs, 1, ACQUIRE(.wait_ms = slow_ms(20000)));
-        struct deadline deadline = deadline_in(5000);
+        struct deadline deadline = deadline_of_wait(5000);
         while (redis_evalsha_calls(server) < asked + 2 && !deadline_is_over(deadline))
             deadline_nap();
     }
     expect_waiters(waiting, WAITERS);
+    expect_ok(hl_client_ping(waiting, -1, NULL)); /* what was run is answered, too */
     int64_t asked = redis_evalsha_calls(server);
     expect_ok(give_back(gate, permit[0]));
     expect_waiters(waiting, WAITERS - 1);
@@ -280,7 +281,7 @@ Law(permits, answers_a_wait_that_is_over_and_one_that_is_cancelled)
     hl_permit permit = take_one(gate), none = {"untouched"};
     hl_error err = HL_ERROR_INIT;
     struct taking taking;
-    expect_outcome(hl_permits_acquire_with(gate, ACQUIRE(.wait_ms = slow_ms(500)), &none, &err),
+    expect_outcome(hl_permits_acquire_with(gate, ACQUIRE(.wait_ms = slow_ms(2000)), &none, &err),
                    HL_ETIMEDOUT);
     const hl_lock_info busy = err.busy;
     check(busy.locked && busy.hold_count == 0 && busy.available == 0 && busy.lease_left_ms > 20000);
@@ -365,7 +366,7 @@ Law(permits, takes_back_a_permit_that_redisson_gave_out)
 
 Law(permits, takes_back_a_permit_of_another_client_by_its_id)
 {
-    hl_client *holder = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS));
+    hl_client *holder = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(2000)));
     hl_permits *theirs = set_gate(holder, 1), *gate = new_gate(open_client(NULL));
     hl_permit permit = take_one(theirs);
     expect_ok(give_back(gate, permit));

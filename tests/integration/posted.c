@@ -96,7 +96,7 @@ static void ask_for(hl_owner *owner_, struct recorder *recorder)
 
 TcpLaw(posted_release, returns_without_waiting_for_the_answer)
 {
-    begin(CLIENT(.poll_ms = 1000));
+    begin(CLIENT(.poll_ms = 1000, .request_timeout_ms = 60000));
     expect_ok(hl_lock_acquire(stock, NULL));
     proxy_hold(links.proxy, links.commands, PROXY_DOWN);
     expect_ok(hl_lock_release(stock, NULL));
@@ -121,16 +121,18 @@ static int64_t pairs_ms(hl_lock *of)
     return now_ms() - before_ms;
 }
 
-/* Of the two of a pair whose release is waited for. They are measured in turns. */
+/* Of the two of a pair whose release is waited for. They are measured in turns, and the best turn
+ * counts: a machine that is too busy for a moment makes one longer, and none shorter. */
 TcpLaw(posted_release, costs_a_pair_one_round_trip)
 {
-    int64_t posted_ms = 0, waited_ms = 0;
+    int64_t posted_ms = INT64_MAX, waited_ms = INT64_MAX;
     begin(CLIENT(.poll_ms = 1000));
     hl_lock *waited = new_lock(links.client, "waited");
     proxy_delay(links.proxy, links.commands, PROXY_DOWN, slow_ms(40));
     for (int i = 0; i < 4; i++) {
-        posted_ms += pairs_ms(stock);
-        waited_ms += pairs_ms(waited);
+        int64_t posted_now_ms = pairs_ms(stock), waited_now_ms = pairs_ms(waited);
+        posted_ms = posted_now_ms < posted_ms ? posted_now_ms : posted_ms;
+        waited_ms = waited_now_ms < waited_ms ? waited_now_ms : waited_ms;
     }
     check_msg(4 * posted_ms < 3 * waited_ms, "%lld ms beside %lld ms", (long long)posted_ms,
               (long long)waited_ms);
@@ -140,7 +142,7 @@ TcpLaw(posted_release, costs_a_pair_one_round_trip)
 
 TcpLaw(posted_release, has_the_next_acquire_behind_it_at_once)
 {
-    begin(CLIENT(.poll_ms = 1000));
+    begin(CLIENT(.poll_ms = 1000, .request_timeout_ms = 60000));
     take(first);
     char field[128];
     snprintf(field, sizeof field, "%s", field_of(stock));
@@ -194,7 +196,7 @@ static bool is_delivered(void *arg)
 TcpLaw(a_drop, between_a_posted_release_and_the_next_acquire_undoes_nothing)
 {
     redis_do(server, "ACL SETUSER default -client|kill");
-    begin(CLIENT(.poll_ms = 10000, .backoff_min_ms = 1, .request_timeout_ms = slow_ms(100)));
+    begin(CLIENT(.poll_ms = 10000, .backoff_min_ms = 1, .request_timeout_ms = slow_ms(1500)));
     for (int i = 0; i < 3; i++) {
         int old = links.commands;
         take(first);
@@ -264,7 +266,7 @@ TcpLaw(posted_release, that_is_refused_is_told_by_an_event)
 
 TcpLaw(posted_release, without_an_answer_for_a_whole_lease_is_told_by_an_event)
 {
-    begin(CLIENT(.watchdog_timeout_ms = slow_ms(300), .request_timeout_ms = slow_ms(100),
+    begin(CLIENT(.watchdog_timeout_ms = slow_ms(2000), .request_timeout_ms = slow_ms(500),
                  .backoff_min_ms = 1));
     expect_ok(hl_lock_acquire(stock, NULL));
     redis_server_freeze(server);
@@ -308,7 +310,7 @@ TcpLaw(posted_release, of_a_hold_that_is_over_is_refused_at_once)
 
 TcpLaw(posted_release, is_waited_for_by_a_close)
 {
-    enum { WAY_MS = 1000 };
+    enum { WAY_MS = 3000 };
     begin(CLIENT(.poll_ms = 1000, .request_timeout_ms = 60000));
     expect_ok(hl_lock_acquire(stock, NULL));
     proxy_delay(links.proxy, links.commands, PROXY_UP, WAY_MS);
@@ -324,7 +326,7 @@ TcpLaw(posted_release, is_waited_for_by_a_close)
 
 TcpLaw(posted_release, that_a_close_cannot_wait_for_is_told_by_an_event)
 {
-    begin(CLIENT(.request_timeout_ms = slow_ms(200)));
+    begin(CLIENT(.request_timeout_ms = slow_ms(1500)));
     expect_ok(hl_lock_acquire(stock, NULL));
     proxy_hold(links.proxy, links.commands, PROXY_UP);
     expect_ok(hl_lock_release(stock, NULL));

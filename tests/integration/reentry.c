@@ -93,7 +93,7 @@ Law(reentry, never_shortens_the_lease)
 Law(reentry, makes_the_lease_longer_when_it_asks_for_more)
 {
     begin(NULL);
-    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 2000), NULL));
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 5000), NULL));
     expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 60000), NULL));
     check(pttl_of(lock) > 50000);
     check(hl_lock_validity_ms(lock, NULL) > 50000);
@@ -105,8 +105,8 @@ Law(reentry, makes_the_lease_longer_when_it_asks_for_more)
 
 Law(reentry, without_a_lease_time_makes_the_hold_a_renewed_one)
 {
-    begin(CLIENT(.watchdog_timeout_ms = SHORT_MS));
-    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = SHORT_MS), NULL));
+    begin(CLIENT(.watchdog_timeout_ms = slow_ms(1000)));
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = slow_ms(1000)), NULL));
     expect_ok(hl_lock_acquire(lock, NULL));
     wait_stat(client, renewals, 4); /* for longer than that */
     check(hl_lock_is_held(lock, NULL));
@@ -129,7 +129,7 @@ Law(reentry, with_a_lease_time_leaves_a_renewed_hold_renewed)
 Law(reentry, into_a_lost_hold_is_refused_until_each_level_is_released)
 {
     begin(NULL);
-    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = slow_ms(300)), NULL));
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = slow_ms(1500)), NULL));
     expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = slow_ms(10)), NULL));
     expect_free(lock);
     expect_outcome(hl_lock_acquire(lock, NULL), HL_ELOST);

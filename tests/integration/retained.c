@@ -105,8 +105,12 @@ static void expect_ends_in_time(void (*retain_it)(void))
 
 static void retain_mine(void)
 {
-    retain(NULL);
-    check_int(redis_int(server, "EXISTS stock"), 1);
+    int64_t is_there;
+    do { /* until its time was not over by that look */
+        retain(NULL);
+        is_there = redis_int(server, "EXISTS stock");
+    } while (!is_retained());
+    check_int(is_there, 1);
 }
 
 TcpLaw(retained, ends_with_its_time)
@@ -262,11 +266,15 @@ TcpLaw(a_retained_lock, outlives_its_process_by_five_seconds_at_most)
 
 TcpLaw(retained, ends_before_its_lease_does)
 {
-    begin(CLIENT(.watchdog_timeout_ms = slow_ms(200)), 1000);
-    retain(NULL);
-    int64_t releases = redis_calls(server, "del");
-    expect_free(stock);
-    check(redis_calls(server, "del") > releases); /* by a release */
+    begin(CLIENT(.watchdog_timeout_ms = slow_ms(900)), 1000);
+    struct deadline deadline = deadline_in(30000);
+    int64_t releases;
+    do { /* a machine that is too busy for that once is not too busy each time */
+        check_msg(!deadline_is_over(deadline), "no release ends it");
+        retain(NULL);
+        releases = redis_calls(server, "del");
+        expect_free(stock);
+    } while (redis_calls(server, "del") == releases);
 }
 
 TcpLaw(retained, is_ended_by_a_close)
@@ -282,8 +290,14 @@ TcpLaw(retained, is_ended_by_a_forced_release)
 {
     begin(CLIENT(.on_event = record_event, .arg = &events), 1000);
     hl_lock *rivals = new_lock(open_client(NULL), "stock");
-    retain(NULL);
-    expect_ok(hl_lock_force_release(stock, NULL)); /* of its own client */
+    struct deadline deadline = deadline_in(20000);
+    int code;
+    do { /* until it has not ended with its time */
+        check(!deadline_is_over(deadline));
+        retain(NULL);
+        code = hl_lock_force_release(stock, NULL); /* of its own client */
+    } while (code == HL_ENOENT);
+    expect_ok(code);
     check(!is_retained());
     expect_ok(hl_lock_acquire(rivals, NULL));
     expect_outcome(hl_lock_try_acquire(stock, NULL), HL_EBUSY);
@@ -327,18 +341,20 @@ TcpLaw(retained, does_not_belong_to_the_thread_that_left_it)
     begin(CLIENT(.on_event = record_event, .arg = &events), 1000);
     struct deadline deadline = deadline_in(20000);
     char field[128];
-    do {
+    bool in_time;
+    do { /* until it has not ended with its time */
         check(!deadline_is_over(deadline));
         struct actor *actor = actor_start();
         actor_do(actor, take_and_leave, stock);
         snprintf(field, sizeof field, "%s", field_of(stock));
         actor_stop(actor);
-    } while (!is_retained());
-    int64_t since_ms = now_ms();
-    while (now_ms() < since_ms + 30) /* whatever looks after threads that end has looked */
-        deadline_nap();
-    check(is_retained());
-    check_str(field_of(stock), field);
+        int64_t since_ms = now_ms(), until_ms = since_ms + is_retained_for_ms();
+        while (now_ms() < since_ms + 30) /* whatever looks after threads that end has looked */
+            deadline_nap();
+        bool is_the_same = is_retained() && strcmp(field_of(stock), field) == 0;
+        in_time = now_ms() < until_ms;
+        check(is_the_same || !in_time);
+    } while (!in_time);
     expect_ok(hl_lock_acquire(stock, NULL));
     expect_held_by(client, stock, 1);
     expect_ok(hl_lock_release(stock, NULL));

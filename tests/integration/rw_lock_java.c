@@ -280,7 +280,7 @@ RwLaw(rw_lock_java, redissons_forced_release_is_noticed_and_leaves_nothing)
 {
     struct recorder told = RECORDER_INIT;
     struct rw rw = rw_new(open_client(
-        CLIENT(.on_event = record_event, .arg = &told, .watchdog_timeout_ms = SHORT_MS)));
+        CLIENT(.on_event = record_event, .arg = &told, .watchdog_timeout_ms = slow_ms(3000))));
     expect_ok(hl_lock_acquire(rw.read, NULL));
     expect_ok(hl_lock_acquire(rw.read, NULL));
     redis_do(server, "DEL stock");

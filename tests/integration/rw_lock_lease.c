@@ -52,7 +52,7 @@ static void read_until_killed(struct process *self, void *arg)
     (void)arg;
     check(process_await(self, GO, 1, 60000));
     struct rw rw =
-        rw_new(open_client_at(process_shared(self), CLIENT(.watchdog_timeout_ms = slow_ms(900))));
+        rw_new(open_client_at(process_shared(self), CLIENT(.watchdog_timeout_ms = slow_ms(3000))));
     expect_ok(hl_lock_acquire(rw.read, NULL));
     process_tell(self, READS);
     process_await(self, GO, 2, 60000);
@@ -154,12 +154,12 @@ RwLaw(rw_lock_lease, a_very_deep_reader_with_a_longer_lease_has_it_in_redis_too)
     struct rw rw = rw_new(open_client(NULL));
     hl_lock_info info = HL_LOCK_INFO_INIT;
     for (int i = 0; i < DEEP; i++)
-        expect_ok(hl_lock_acquire_with(rw.read, ACQUIRE(.lease_ms = slow_ms(5000)), NULL));
+        expect_ok(hl_lock_acquire_with(rw.read, ACQUIRE(.lease_ms = slow_ms(120000)), NULL));
     check(redis_wait_int(server, 1001, 5000, "DBSIZE"));
-    expect_ok(hl_lock_acquire_with(rw.read, ACQUIRE(.lease_ms = 600000), NULL));
+    expect_ok(hl_lock_acquire_with(rw.read, ACQUIRE(.lease_ms = 36000000), NULL));
     expect_ok(hl_lock_inspect(rw.read, &info, NULL));
-    check(hl_lock_validity_ms(rw.read, NULL) > 500000);
-    check(redis_int(server, "PTTL {stock}:%s:rwlock_timeout:1000", info.owner) > 500000);
+    check(hl_lock_validity_ms(rw.read, NULL) > 30000000);
+    check(redis_int(server, "PTTL {stock}:%s:rwlock_timeout:1000", info.owner) > 30000000);
     for (int i = 0; i <= DEEP; i++)
         expect_ok(hl_lock_release(rw.read, NULL));
 }
@@ -208,7 +208,7 @@ RwLaw(rw_lock_lease, a_forced_release_takes_it_from_all_readers)
     struct recorder a_told = RECORDER_INIT, b_told = RECORDER_INIT;
     struct rw a = rw_new(open_client(CLIENT(.on_event = record_event, .arg = &a_told)));
     struct rw b = rw_new(open_client(
-        CLIENT(.on_event = record_event, .arg = &b_told, .watchdog_timeout_ms = SHORT_MS)));
+        CLIENT(.on_event = record_event, .arg = &b_told, .watchdog_timeout_ms = slow_ms(3000))));
     struct rw c = rw_new_deaf();
     hl_owner *second = new_owner(a.client);
     expect_outcome(hl_lock_force_release(a.read, NULL), HL_ENOENT);
@@ -250,7 +250,7 @@ RwLaw(rw_lock_lease, a_reader_whose_hold_key_was_deleted_has_lost)
 {
     struct recorder told = RECORDER_INIT;
     struct rw rw = rw_new(open_client(
-        CLIENT(.on_event = record_event, .arg = &told, .watchdog_timeout_ms = SHORT_MS)));
+        CLIENT(.on_event = record_event, .arg = &told, .watchdog_timeout_ms = slow_ms(3000))));
     hl_owner *other = new_owner(rw.client);
     hl_lock_info info = HL_LOCK_INFO_INIT;
     expect_ok(hl_lock_acquire(rw.read, NULL));
@@ -267,8 +267,9 @@ RwLaw(rw_lock_lease, a_reader_whose_hold_key_was_deleted_has_lost)
 RwLaw(rw_lock_lease, a_thread_that_ends_abandons_what_it_reads)
 {
     struct recorder told = RECORDER_INIT;
-    struct rw rw = rw_new(open_client(CLIENT(.on_event = record_event, .arg = &told,
-                                             .watchdog_timeout_ms = SHORT_MS, .poll_ms = 100)));
+    struct rw rw =
+        rw_new(open_client(CLIENT(.on_event = record_event, .arg = &told,
+                                  .watchdog_timeout_ms = slow_ms(2000), .poll_ms = 100)));
     struct actor *reader = actor_start();
     expect_ok(hl_lock_acquire(rw.read, NULL));
     expect_ok(actor_acquire(reader, rw.read, ACQUIRE(.wait_ms = 0)));
@@ -294,18 +295,18 @@ RwLaw(rw_lock_lease, a_minimal_hold_keeps_writers_out_until_it_is_over)
 {
     struct rw a = rw_new(open_client(NULL)), b = rw_new(open_client(CLIENT(.poll_ms = 100)));
     hl_lock_info info = HL_LOCK_INFO_INIT;
-    expect_ok(hl_lock_acquire_with(a.read, ACQUIRE(.min_hold_ms = slow_ms(1000)), NULL));
+    expect_ok(hl_lock_acquire_with(a.read, ACQUIRE(.min_hold_ms = slow_ms(3000)), NULL));
     expect_ok(hl_lock_release(a.read, NULL));
     expect_ok(hl_lock_inspect(a.read, &info, NULL));
     check(info.locked && info.mine);
     check_int(info.hold_count, 0);
-    check(info.lease_left_ms <= slow_ms(1000));
+    check(info.lease_left_ms <= slow_ms(3000));
     expect_outcome(hl_lock_try_acquire(b.write, NULL), HL_EBUSY);
     expect_ok(hl_lock_try_acquire(b.read, NULL));
     expect_ok(hl_lock_release(b.read, NULL));
     expect_ok(hl_lock_acquire(b.write, NULL));
     expect_ok(hl_lock_release(b.write, NULL));
-    expect_ok(hl_lock_acquire_with(a.write, ACQUIRE(.min_hold_ms = slow_ms(300)), NULL));
+    expect_ok(hl_lock_acquire_with(a.write, ACQUIRE(.min_hold_ms = slow_ms(1500)), NULL));
     expect_ok(hl_lock_release(a.write, NULL));
     expect_outcome(hl_lock_try_acquire(b.read, NULL), HL_EBUSY);
     expect_ok(hl_lock_acquire(b.read, NULL));
@@ -314,7 +315,7 @@ RwLaw(rw_lock_lease, a_minimal_hold_keeps_writers_out_until_it_is_over)
 
 RwLaw(rw_lock_lease, a_close_leaves_holds_to_their_leases_or_releases_them)
 {
-    struct rw a = rw_new(open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS)));
+    struct rw a = rw_new(open_client(CLIENT(.watchdog_timeout_ms = slow_ms(2000))));
     struct rw b = rw_new(open_client(CLIENT(.flags = HL_CLIENT_RELEASE_ON_CLOSE)));
     struct actor *other = actor_start();
     expect_ok(hl_lock_acquire(a.read, NULL));

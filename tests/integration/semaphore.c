@@ -56,7 +56,7 @@ Law(semaphore, says_why_it_is_busy)
     hl_error err = HL_ERROR_INIT;
     expect_outcome(hl_semaphore_try_acquire(semaphore, 2, &err), HL_EBUSY);
     check_str(err.text, "acquire 'pool': too few permits");
-    expect_outcome(hl_semaphore_acquire_for(semaphore, 2, slow_ms(500), &err), HL_ETIMEDOUT);
+    expect_outcome(hl_semaphore_acquire_for(semaphore, 2, slow_ms(2000), &err), HL_ETIMEDOUT);
     check_str(err.text, "acquire 'pool': the wait time is over; too few permits");
     check(err.busy.locked && err.busy.available == 1 && err.busy.hold_count == 0);
     expect_ok(hl_semaphore_add_permits(semaphore, -4, NULL));
@@ -346,7 +346,9 @@ Law(semaphore, and_the_latch_work_with_no_more_rights_than_their_pages_name)
     hl_latch *latch = new_latch(client, "app:gate");
     expect_ok(hl_semaphore_try_set_permits(semaphore, 1, slow_ms(60000), NULL));
     expect_ok(hl_semaphore_acquire(semaphore, 1, NULL));
-    expect_outcome(hl_semaphore_acquire_for(semaphore, 1, slow_ms(500), NULL), HL_ETIMEDOUT);
+    expect_outcome(hl_semaphore_acquire_for(semaphore, 1, slow_ms(1500), NULL), HL_ETIMEDOUT);
+    /* The subscription outlives the wait by five seconds. */
+    check(redis_wait_subscribers(server, SEMAPHORE_CHANNEL("app:pool"), 1, 5000));
     expect_ok(hl_semaphore_release(semaphore, 2, NULL));
     expect_ok(hl_semaphore_release_if_exists(semaphore, 2, NULL));
     expect_ok(hl_semaphore_add_permits(semaphore, -1, NULL));
@@ -355,14 +357,13 @@ Law(semaphore, and_the_latch_work_with_no_more_rights_than_their_pages_name)
     check_int(count, 3);
     expect_ok(hl_latch_try_set_count(latch, 2, NULL));
     expect_ok(hl_latch_count(latch, &count, NULL));
-    expect_outcome(hl_latch_await_for(latch, slow_ms(500), NULL), HL_ETIMEDOUT);
+    expect_outcome(hl_latch_await_for(latch, slow_ms(1500), NULL), HL_ETIMEDOUT);
+    check(redis_wait_subscribers(server, LATCH_CHANNEL("app:gate"), 1, 5000));
     expect_ok(hl_latch_count_down(latch, NULL));
     expect_ok(hl_latch_count_down(latch, NULL));
     expect_ok(hl_latch_await(latch, NULL));
     expect_ok(hl_latch_try_set_count(latch, 2, NULL));
     expect_ok(hl_latch_delete(latch, NULL));
-    check(redis_wait_subscribers(server, SEMAPHORE_CHANNEL("app:pool"), 1, 5000));
-    check(redis_wait_subscribers(server, LATCH_CHANNEL("app:gate"), 1, 5000));
     redis_do(server, "ACL SETUSER counter -set");
     expect_outcome(hl_semaphore_release(semaphore, 1, NULL), HL_EDENIED);
     expect_outcome(hl_latch_try_set_count(latch, 1, NULL), HL_EDENIED);

@@ -262,7 +262,7 @@ Law(set_and_release, releases_when_the_server_refuses_the_value)
 
 Law(set_and_release, goes_on_behind_when_the_server_takes_no_writes_for_now)
 {
-    hl_client *client = open_client(CLIENT(.request_timeout_ms = slow_ms(300)));
+    hl_client *client = open_client(CLIENT(.request_timeout_ms = slow_ms(1500)));
     hl_lock *stock = new_lock(client, "stock");
     expect_ok(hl_lock_acquire(stock, NULL));
     redis_do(server, "CONFIG SET min-replicas-to-write 1");
@@ -409,7 +409,7 @@ TcpLaw(set_and_release, is_in_doubt_when_its_answer_is_lost_and_writes_once)
 TcpLaw(set_and_release, is_written_by_a_copy_when_the_request_is_lost)
 {
     struct unheard unheard;
-    unheard_begin(&unheard, CLIENT(.backoff_min_ms = 1));
+    unheard_begin(&unheard, CLIENT(.backoff_min_ms = 1, .request_timeout_ms = 60000));
     proxy_hold(unheard.links.proxy, unheard.links.commands, PROXY_UP);
     actor_begin(unheard.actor, job_set_and_release, &unheard);
     expect_kept(&unheard.links, unheard.links.commands, PROXY_UP);
@@ -425,8 +425,8 @@ TcpLaw(set_and_release, writes_nothing_when_it_arrives_in_anothers_time)
 {
     struct unheard unheard;
     redis_do(server, "ACL SETUSER default -client|kill"); /* let the late one run */
-    unheard_begin(&unheard, CLIENT(.backoff_min_ms = 1, .watchdog_timeout_ms = slow_ms(500),
-                                   .request_timeout_ms = slow_ms(300)));
+    unheard_begin(&unheard, CLIENT(.backoff_min_ms = 1, .watchdog_timeout_ms = slow_ms(3000),
+                                   .request_timeout_ms = slow_ms(1000)));
     proxy_hold(unheard.links.proxy, PROXY_EVERY, PROXY_UP);
     actor_begin(unheard.actor, job_set_and_release, &unheard);
     expect_kept(&unheard.links, unheard.links.commands, PROXY_UP);

@@ -225,7 +225,7 @@ static void replay_release(const char *field, int count)
 
 Law(a_late_count, changes_nothing_that_the_hold_does_not_put_right)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(1500)));
     hl_lock *lock = new_lock(client, "stock");
     char field[128];
     for (int i = 0; i < 3; i++)
@@ -355,8 +355,9 @@ Law(a_new_connection, renews_every_hold_at_once)
 
 Law(a_second_try, is_made_only_when_the_subscription_is_younger_than_the_first)
 {
-    hl_lock *held = new_lock(open_client(NULL), "stock");
-    hl_client *client = open_client(CLIENT(.poll_ms = 60000));
+    hl_lock *held = /* no renewal is counted */
+        new_lock(open_client(CLIENT(.watchdog_timeout_ms = 3600000)), "stock");
+    hl_client *client = open_client(CLIENT(.poll_ms = 3600000));
     hl_lock *lock = new_lock(client, "stock");
     expect_ok(hl_lock_acquire(held, NULL));
     expect_ok(hl_lock_release(held, NULL)); /* from now on the server knows the scripts */
@@ -374,7 +375,7 @@ Law(a_second_try, is_made_only_when_the_subscription_is_younger_than_the_first)
 TcpLaw(a_try, is_never_answered_by_an_answer_from_before_it_began)
 {
     struct proxy *proxy = proxy_start_before(server);
-    hl_client *client = open_client_at(proxy_url(proxy), NULL);
+    hl_client *client = open_client_at(proxy_url(proxy), CLIENT(.request_timeout_ms = 60000));
     hl_lock *lock = new_lock(client, "stock"), *held = new_lock(open_client(NULL), "stock");
     struct actor *early = actor_start(), *late = actor_start();
     expect_ok(hl_lock_acquire(held, NULL));

@@ -47,7 +47,9 @@ void contention_begin(int64_t holders_poll_ms, int64_t poll_ms)
 {
     holder = open_client(CLIENT(.poll_ms = holders_poll_ms));
     held = new_lock(holder, "stock");
-    two_links_open(&waiter, CLIENT(.poll_ms = poll_ms, .backoff_min_ms = 1));
+    /* A direction that is held for a while does not cost the link. */
+    two_links_open(&waiter, CLIENT(.poll_ms = poll_ms, .backoff_min_ms = 1,
+                                   .request_timeout_ms = 60000, .outage_timeout_ms = 60000));
     lock = new_lock(waiter.client, "stock");
     owner = new_owner(waiter.client);
     other = new_owner(waiter.client);

@@ -79,17 +79,30 @@ void server_down(void)
     redis_server_stop(server);
 }
 
+/* A server or a thread that stands still for a while does not end a link; and the authority of a
+ * server with TLS. */
+static const hl_client_options *kit_complete(hl_client_options *own,
+                                             const hl_client_options *options, const char *url)
+{
+    if (options)
+        *own = *options;
+    if (own->connect_timeout_ms == 0)
+        own->connect_timeout_ms = slow_ms(10000);
+    if (own->request_timeout_ms == 0)
+        own->request_timeout_ms = slow_ms(6000);
+    if (strncmp(url, "rediss://", 9) == 0 && !own->tls_ca_file)
+        own->tls_ca_file = redis_server_authority();
+    return own;
+}
+
 hl_client *open_client_at(const char *url, const hl_client_options *options)
 {
-    hl_client_options with_authority = HL_CLIENT_OPTIONS_INIT;
+    hl_client_options own = HL_CLIENT_OPTIONS_INIT;
     hl_client *client = NULL;
     hl_error err = HL_ERROR_INIT;
-    bool has_tls = strncmp(url, "rediss://", 9) == 0;
-    if (has_tls && options)
-        with_authority = *options;
-    if (has_tls && !with_authority.tls_ca_file)
-        with_authority.tls_ca_file = redis_server_authority();
-    int rc = hl_client_open(url, has_tls ? &with_authority : options, &client, &err);
+    if (!options || options->size == sizeof own)
+        options = kit_complete(&own, options, url);
+    int rc = hl_client_open(url, options, &client, &err);
     check_msg(rc == 0, "open: %s: %s", hl_err_name(rc), err.text);
     return list_add(CLIENT_OPEN, client);
 }

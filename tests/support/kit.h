@@ -99,6 +99,6 @@ void expect_waiters(hl_client *client, int n); /* soon */
 bool wait_stat_at(hl_client *client, size_t offset, uint64_t n);
 
 /* A lease that tests see renewed a few times, and that a slow machine renews in time. */
-#define SHORT_MS slow_ms(300)
+#define SHORT_MS slow_ms(900)
 
 #endif
