@@ -207,16 +207,22 @@ static bool renewal_is_wanted(struct hli_tenure *tenure, bool alone)
     return is_wanted;
 }
 
-/* Leaves in the batch the tenures that are still held: they are to be sent again. */
-static void renewal_keep_wanted(struct hli_renewal *renewal, bool alone)
+/* Leaves in the batch the tenures that are still held: they are to be sent again. True if these are
+ * all. */
+static bool renewal_keep_wanted(struct hli_renewal *renewal, bool alone)
 {
+    bool are_all = true;
+
     for (size_t i = 0; i < renewal->count; i++) {
         struct hli_tenure *tenure = hli_renewal_pop(renewal);
-        if (renewal_is_wanted(tenure, alone))
+        if (renewal_is_wanted(tenure, alone)) {
             STAILQ_INSERT_TAIL(&renewal->tenures, tenure, renewal_link);
-        else
+        } else {
+            are_all = false;
             hli_tenure_unref(tenure); /* the batch's */
+        }
     }
+    return are_all;
 }
 
 static void renewal_fail_all(struct hli_renewal *renewal)
@@ -227,8 +233,9 @@ static void renewal_fail_all(struct hli_renewal *renewal)
         renewal_apply(renewal, tenure, NULL);
 }
 
-/* A bounced batch did not run, and its script is being loaded by a command ahead of any new one. A
- * batch that was refused for good did not run either; one name may be the cause (a key without
+/* A bounced batch did not run. It is sent again now, in one write with the SCRIPT LOAD that waits
+ * in the outbox: the server runs both back to back, so that no SCRIPT FLUSH can come between them.
+ * A batch that was refused for good did not run either; one name may be the cause (a key without
  * permission, or in another slot), so each hold is asked for alone. */
 static void renewal_answered(struct hli_op *op, const struct hli_answer *answer)
 {
@@ -237,13 +244,15 @@ static void renewal_answered(struct hli_op *op, const struct hli_answer *answer)
 
     if (answer->verdict == HLI_REPLIED && !is_meant)
         hli_link_drop(renewal->client->link, "an answer that the script does not give");
+    if (answer->verdict == HLI_BOUNCED && renewal_keep_wanted(renewal, false)) {
+        renewal_send(renewal);
+        return;
+    }
     if (is_meant)
         renewal_apply_reply(renewal, answer->reply);
-    else if (answer->verdict == HLI_BOUNCED)
-        renewal_keep_wanted(renewal, false);
     else if (answer->verdict == HLI_FAILED && renewal->count > 1)
         renewal_keep_wanted(renewal, true);
-    else
+    else if (answer->verdict != HLI_BOUNCED)
         renewal_fail_all(renewal);
     renewal->done(renewal);
 }
