@@ -32,3 +32,11 @@ void ledger_close(struct ledger *ledger)
 {
     munmap(ledger, sizeof *ledger);
 }
+
+bool ledger_note_disturbance(struct ledger *ledger, const struct ledger_disturbance *disturbance)
+{
+    uint32_t index = atomic_fetch_add(&ledger->disturbances, 1);
+    if (index < LEDGER_DISTURBANCES)
+        ledger->disturbance[index] = *disturbance;
+    return index < LEDGER_DISTURBANCES;
+}

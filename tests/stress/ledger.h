@@ -54,7 +54,8 @@ struct ledger_book {
     struct ledger_record record[LEDGER_RECORDS];
 };
 
-/* A time in which a process was not able to do what it should: stopped, or dying. */
+/* A time in which a process was not able to do what it should: stopped, dying, or without a
+ * processor. */
 struct ledger_disturbance {
     uint32_t book;
     int64_t from_ns, to_ns; /* INT64_MAX: killed */
@@ -63,7 +64,7 @@ struct ledger_disturbance {
 struct ledger {
     atomic_bool stops;
     uint32_t books;
-    uint32_t disturbances;
+    _Atomic uint32_t disturbances;
     struct ledger_disturbance disturbance[LEDGER_DISTURBANCES];
     struct ledger_book book[LEDGER_BOOKS];
 };
@@ -73,6 +74,15 @@ int64_t ledger_now_ns(void);
 /* Makes the file when it is not there. NULL when that is not possible. */
 struct ledger *ledger_open(const char *path);
 void ledger_close(struct ledger *ledger);
+
+/* Any process. False when there is no room for it. */
+bool ledger_note_disturbance(struct ledger *ledger, const struct ledger_disturbance *disturbance);
+
+static inline uint32_t ledger_disturbances(const struct ledger *ledger)
+{
+    uint32_t count = atomic_load(&ledger->disturbances);
+    return count < LEDGER_DISTURBANCES ? count : LEDGER_DISTURBANCES;
+}
 
 static inline uint32_t ledger_used(const struct ledger_book *book)
 {

@@ -95,9 +95,8 @@ static void stress_start_process(struct stress *stress, int index)
 static void stress_note(struct stress *stress, uint32_t book, int64_t from_ns, int64_t to_ns)
 {
     struct ledger *ledger = stress->ledger;
-    must(ledger->disturbances < LEDGER_DISTURBANCES);
-    ledger->disturbance[ledger->disturbances++] =
-        (struct ledger_disturbance){.book = book, .from_ns = from_ns, .to_ns = to_ns};
+    must(ledger_note_disturbance(
+        ledger, &(struct ledger_disturbance){.book = book, .from_ns = from_ns, .to_ns = to_ns}));
 }
 
 static void stress_kill(struct stress *stress, int index)

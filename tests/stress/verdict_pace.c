@@ -14,7 +14,7 @@ enum {
 static bool pace_was_disturbed(const struct verdict_case *the_case, uint32_t book, int64_t from_ns,
                                int64_t to_ns)
 {
-    for (uint32_t i = 0; i < the_case->ledger->disturbances; i++) {
+    for (uint32_t i = 0; i < ledger_disturbances(the_case->ledger); i++) {
         const struct ledger_disturbance *d = &the_case->ledger->disturbance[i];
         if (d->book == book && d->from_ns < to_ns && d->to_ns > from_ns)
             return true;

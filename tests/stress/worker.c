@@ -132,6 +132,23 @@ static void worker_begin(struct worker_process *process, struct worker_thread *t
     must(pthread_create(&thread->thread, NULL, worker_thread_run, thread) == 0);
 }
 
+/* A nap that lasts this much longer says that the process had no processor. */
+enum { WORKER_NAP_MS = 3, WORKER_LATE_MS = 150 };
+
+static void worker_nap(const struct worker_job *job)
+{
+    struct timespec nap = {.tv_nsec = WORKER_NAP_MS * 1000000L};
+    int64_t from_ns = ledger_now_ns();
+    nanosleep(&nap, NULL);
+    int64_t to_ns = ledger_now_ns();
+    if (to_ns - from_ns > WORKER_LATE_MS * INT64_C(1000000))
+        (void)ledger_note_disturbance(
+            job->ledger,
+            &(struct ledger_disturbance){.book = (uint32_t)(job->book - job->ledger->book),
+                                         .from_ns = from_ns,
+                                         .to_ns = to_ns});
+}
+
 void worker_run(const struct worker_job *job)
 {
     struct worker_process process = {.job = job, .client = worker_open(job)};
@@ -140,8 +157,7 @@ void worker_run(const struct worker_job *job)
     for (int i = 0; i < WORKER_THREADS; i++)
         worker_begin(&process, &thread[i], i);
     for (int i = 0; !atomic_load(&job->ledger->stops); i++) {
-        struct timespec nap = {.tv_nsec = 3000000};
-        nanosleep(&nap, NULL);
+        worker_nap(job);
         worker_cancel_one(&process, i % WORKER_THREADS);
         worker_tell(&process);
     }
