@@ -21,7 +21,7 @@ static inline hl_client_options fault_options(struct events *events)
     options.request_timeout_ms = slow_ms(500) + 1500;
     options.outage_timeout_ms = slow_ms(800) + 1200;
     options.watchdog_timeout_ms = slow_ms(3000) + 6000;
-    options.poll_ms = 200;
+    options.poll_ms = slow_ms(600); /* a grant stands for four of these */
     options.backoff_min_ms = 20;
     options.backoff_max_ms = 100;
     options.on_event = events ? count_event : NULL;
