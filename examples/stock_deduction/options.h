@@ -10,8 +10,8 @@ enum { OPTIONS_MAX_PROCESSES = 32, OPTIONS_MAX_THREADS = 256 };
 
 struct options {
     const char *url;
-    const char *lock_url; /* NULL: url */
-    const char *ca;       /* the authority of lock_url's server, or NULL */
+    const char *lock_url;    /* NULL: url */
+    const char *ca;          /* the authority of lock_url's server, or NULL */
     long processes, threads; /* threads of each process */
     long stock;
     long lease_ms;

@@ -21,11 +21,11 @@ struct redis_server;
 
 /* All zero: a unix socket only, no persistence, no password. */
 struct redis_options {
-    bool tcp;             /* listens on a free port of 127.0.0.1 as well; the URL names that port */
-    bool tls;             /* listens on a free port of 127.0.0.1 with TLS; the URL names that port */
-    bool appendonly;      /* keeps its keys over kill and restart */
-    bool may_be_loading;  /* start and restart return at the first answer, even -LOADING */
-    bool clock_shim;      /* redis_server_step_clock works */
+    bool tcp;            /* listens on a free port of 127.0.0.1 as well; the URL names that port */
+    bool tls;            /* listens on a free port of 127.0.0.1 with TLS; the URL names that port */
+    bool appendonly;     /* keeps its keys over kill and restart */
+    bool may_be_loading; /* start and restart return at the first answer, even -LOADING */
+    bool clock_shim;     /* redis_server_step_clock works */
     const char *password; /* of the default user */
     const char *config;   /* more lines of redis.conf; `user NAME on >pw ...` adds a user */
 };

@@ -215,12 +215,12 @@ static bool renewal_keep_wanted(struct hli_renewal *renewal, bool alone)
 
     for (size_t i = 0; i < renewal->count; i++) {
         struct hli_tenure *tenure = hli_renewal_pop(renewal);
-        if (renewal_is_wanted(tenure, alone)) {
+        bool is_wanted = renewal_is_wanted(tenure, alone);
+        are_all = are_all && is_wanted;
+        if (is_wanted)
             STAILQ_INSERT_TAIL(&renewal->tenures, tenure, renewal_link);
-        } else {
-            are_all = false;
+        else
             hli_tenure_unref(tenure); /* the batch's */
-        }
     }
     return are_all;
 }
