@@ -31,16 +31,20 @@ function(hl_test_support)
     target_include_directories(hl_test_support PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 endfunction()
 
-# hl_test(FOLDER NAME [SLOW] [ROOT] [WITH FILE...]): FOLDER/NAME.c, with files of support/ that
-# are not for all tests, becomes the program and test FOLDER_NAME.
+# hl_test(FOLDER NAME [SLOW] [LONG] [ROOT] [WITH FILE...]): FOLDER/NAME.c, with files of support/ that
+# are not for all tests, becomes the program and test FOLDER_NAME. LONG: too long for the quick tests
+# of script/test, but a sanitizer runs it. SLOW: neither.
 function(hl_test folder name)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "SLOW;ROOT" "" "WITH")
+    cmake_parse_arguments(PARSE_ARGV 2 arg "SLOW;LONG;ROOT" "" "WITH")
     list(TRANSFORM arg_WITH PREPEND support/)
     set(target ${folder}_${name})
     add_executable(${target} ${folder}/${name}.c ${arg_WITH})
     hl_test_settings(${target})
     target_link_libraries(${target} PRIVATE hl_test_support)
     add_test(NAME ${target} COMMAND ${target})
+    if(arg_LONG AND HL_SANITIZER STREQUAL "none")
+        set(arg_SLOW TRUE)
+    endif()
     hl_test_properties(${target} ${folder} "${arg_SLOW}" "${arg_ROOT}")
 endfunction()
 
@@ -48,9 +52,12 @@ endfunction()
 # each HANDLE, posted, retained or fair, whose handles have that option (support/handle.h); or tls,
 # whose servers have it (support/redis_server.h). Each
 # sanitizer runs half of those with options: these programs have run under it already, and take most
-# of its time.
+# of its time. All are LONG.
 function(hl_test_again folder name)
     cmake_parse_arguments(PARSE_ARGV 2 arg "SLOW" "" "")
+    if(HL_SANITIZER STREQUAL "none")
+        set(arg_SLOW TRUE)
+    endif()
     if(HL_SANITIZER STREQUAL "address-undefined")
         list(REMOVE_ITEM arg_UNPARSED_ARGUMENTS retained)
     elseif(HL_SANITIZER STREQUAL "thread")

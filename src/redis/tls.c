@@ -33,7 +33,7 @@ struct hli_tls_files {
 struct hli_tls {
     struct hli_ref ref;
     bool has_certificate; /* immutable: of the client */
-    char host[128];       /* immutable: the name that the server's certificate must have */
+    char host[256];       /* immutable: the name that the server's certificate must have */
     atomic_size_t pending;
 
     hli_mutex mutex; /* guards all below */
