@@ -90,6 +90,8 @@ static const hl_client_options *kit_complete(hl_client_options *own,
         own->connect_timeout_ms = slow_ms(10000);
     if (own->request_timeout_ms == 0)
         own->request_timeout_ms = slow_ms(6000);
+    if (own->outage_timeout_ms == 0)
+        own->outage_timeout_ms = slow_ms(10000);
     if (strncmp(url, "rediss://", 9) == 0 && !own->tls_ca_file)
         own->tls_ca_file = redis_server_authority();
     return own;
