@@ -31,7 +31,7 @@ static void stop(void)
 
 static int64_t stop_request_ms(void)
 {
-    return slow_ms(800) + 1700;
+    return slow_ms(400) + 1200; /* well within the five seconds of a lock that is retained */
 }
 
 static void on_info(int code, const hl_lock_info *info, const hl_error *err, void *arg)

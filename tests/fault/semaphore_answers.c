@@ -13,6 +13,9 @@ enum { COMMANDS = 0, PERMITS = 9 };
 /* To let a late command run, the server must be one that refuses CLIENT KILL. */
 static const char no_kill[] = "user default on nopass ~* &* +@all -client|kill";
 
+/* A request timeout after which a call may still be repeated: its note stands for a minute. */
+enum { MOST_MS = 25000 };
+
 struct scene {
     struct connection c;
     hl_client *client;
@@ -24,7 +27,7 @@ static void scene_connect(struct scene *scene, int64_t outage_ms, int64_t reques
 {
     hl_client_options options = connection_options();
     options.outage_timeout_ms = outage_ms;
-    options.request_timeout_ms = request_ms;
+    options.request_timeout_ms = request_ms < MOST_MS ? request_ms : MOST_MS;
     scene->client = open_client_at(proxy_url(scene->c.proxy), &options);
     expect_ok(hl_semaphore_new(scene->client, "pool", &scene->semaphore, ERR));
     expect_ok(hl_latch_new(scene->client, "gate", &scene->latch, ERR));
