@@ -87,7 +87,8 @@ redisReply *raw_tls_command(struct tls *tls, int argc, const char **argv)
 {
     char *command = NULL, bytes[16 * 1024];
     void *reply = NULL;
-    int length = redisFormatCommandArgv(&command, argc, argv, NULL);
+    int length =
+        (int)redisFormatCommandArgv(&command, argc, argv, NULL); /* long long in hiredis 1.x */
 
     must(length > 0 && SSL_write(tls->ssl, command, length) == length, "TLS: cannot write");
     redisFreeCommand(command);
