@@ -51,7 +51,7 @@ static inline hl_client_options connection_options(void)
 {
     hl_client_options options = HL_CLIENT_OPTIONS_INIT;
     options.connect_timeout_ms = slow_ms(5000);
-    options.request_timeout_ms = slow_ms(5000);
+    options.request_timeout_ms = patience_ms(5000);
     options.outage_timeout_ms = slow_ms(5000);
     options.poll_ms = slow_ms(20000);
     options.watchdog_timeout_ms = slow_ms(20000);

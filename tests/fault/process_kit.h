@@ -24,7 +24,7 @@ static inline hl_client_options kit_options(int64_t watchdog_ms, struct events *
     options.backoff_min_ms = 5;
     options.backoff_max_ms = 50;
     options.connect_timeout_ms = slow_ms(5000);
-    options.request_timeout_ms = slow_ms(5000);
+    options.request_timeout_ms = patience_ms(5000);
     options.on_event = events ? count_event : NULL;
     options.arg = events;
     return options;

@@ -13,9 +13,6 @@ enum { COMMANDS = 0, PERMITS = 9 };
 /* To let a late command run, the server must be one that refuses CLIENT KILL. */
 static const char no_kill[] = "user default on nopass ~* &* +@all -client|kill";
 
-/* A request timeout after which a call may still be repeated: its note stands for a minute. */
-enum { MOST_MS = 25000 };
-
 struct scene {
     struct connection c;
     hl_client *client;
@@ -27,7 +24,7 @@ static void scene_connect(struct scene *scene, int64_t outage_ms, int64_t reques
 {
     hl_client_options options = connection_options();
     options.outage_timeout_ms = outage_ms;
-    options.request_timeout_ms = request_ms < MOST_MS ? request_ms : MOST_MS;
+    options.request_timeout_ms = request_ms;
     scene->client = open_client_at(proxy_url(scene->c.proxy), &options);
     expect_ok(hl_semaphore_new(scene->client, "pool", &scene->semaphore, ERR));
     expect_ok(hl_latch_new(scene->client, "gate", &scene->latch, ERR));
@@ -37,7 +34,7 @@ static void scene_connect(struct scene *scene, int64_t outage_ms, int64_t reques
 static void scene_open(struct scene *scene, const char *config, int64_t outage_ms)
 {
     scene->c = connection_start(&(struct redis_options){.config = config});
-    scene_connect(scene, outage_ms, config ? slow_ms(1500) : slow_ms(20000));
+    scene_connect(scene, outage_ms, config ? patience_ms(1500) : patience_ms(20000));
 }
 
 /* Every script is loaded by then, so that none of what follows bounces. */
@@ -67,7 +64,7 @@ static void scene_start(struct scene *scene, const char *config)
 static void scene_start_patient(struct scene *scene)
 {
     scene->c = connection_start(NULL);
-    scene_connect(scene, slow_ms(30000), slow_ms(20000));
+    scene_connect(scene, slow_ms(30000), patience_ms(20000));
     scene_warm_up(scene);
 }
 
@@ -415,7 +412,7 @@ Test(semaphore_answers, a_server_that_comes_back_keeps_its_state_and_serves_wait
     hl_wait_options options = HL_WAIT_OPTIONS_INIT;
     scene.c = connection_start(
         &(struct redis_options){.appendonly = true, .config = "appendfsync always"});
-    scene_connect(&scene, slow_ms(20000), slow_ms(5000));
+    scene_connect(&scene, slow_ms(20000), patience_ms(5000));
     scene_warm_up(&scene);
     options.wait_ms = HL_WAIT_FOREVER;
     expect_ok(hl_latch_try_set_count(scene.latch, 1, ERR));

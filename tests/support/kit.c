@@ -89,7 +89,7 @@ static const hl_client_options *kit_complete(hl_client_options *own,
     if (own->connect_timeout_ms == 0)
         own->connect_timeout_ms = slow_ms(10000);
     if (own->request_timeout_ms == 0)
-        own->request_timeout_ms = slow_ms(6000);
+        own->request_timeout_ms = patience_ms(6000);
     if (own->outage_timeout_ms == 0)
         own->outage_timeout_ms = slow_ms(10000);
     if (strncmp(url, "rediss://", 9) == 0 && !own->tls_ca_file)

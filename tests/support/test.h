@@ -55,6 +55,14 @@ static inline int64_t slow_ms(int64_t ms)
     return factor > 0 ? (int64_t)((double)ms * factor) : ms;
 }
 
+/* A request timeout that is stretched too, but within a lease of 30 s, and within the minute for
+ * which the note of a command stands, so that it may be repeated. */
+static inline int64_t patience_ms(int64_t ms)
+{
+    int64_t most_ms = 20000;
+    return slow_ms(ms) < most_ms ? slow_ms(ms) : most_ms;
+}
+
 /* Looks at a condition until it is true or the wait is given up; the last look decides. */
 static inline bool wait_until(bool (*condition)(void *), void *arg, int64_t ms)
 {
