@@ -147,20 +147,14 @@ Test(connection_kill, of_both_links_under_load_leaks_and_overlaps_nothing)
 enum { WAITERS = 20 };
 static const char channel[] = "redisson_lock__channel:{wanted}";
 
-/* Not stretched: a lock that is retained has a lease of five seconds, and is renewed every third. */
-static struct deadline quiet_for_a_second(void)
-{
-    return (struct deadline){.at_ns = now_ns() + 1000000000};
-}
-
 /* Until no script was called for a while: the waiters have asked what they ask by themselves. */
 static void wait_until_quiet(struct redis_server *asked)
 {
     int64_t calls = -1;
-    for (struct deadline quiet = quiet_for_a_second(); !deadline_is_over(quiet); deadline_nap())
+    for (struct deadline quiet = deadline_in(200); !deadline_is_over(quiet); deadline_nap())
         if (redis_evalsha_calls(asked) != calls) {
             calls = redis_evalsha_calls(asked);
-            quiet = quiet_for_a_second();
+            quiet = deadline_in(200);
         }
 }
 
