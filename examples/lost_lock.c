@@ -43,7 +43,7 @@ static void on_event(const hl_event *event, void *arg)
     case HL_EVENT_DISCONNECTED: /* no reason to stop: the lease goes on, and so may we */
     case HL_EVENT_CONNECTED:
         break;
-    case HL_EVENT_RELEASE_FAILED: /* of a posted release only, which nothing here does */
+    default: /* later versions add kinds */
         break;
     }
 }

@@ -59,14 +59,15 @@ local function move(from, by)
   end
 end
 
--- Leaves the queue; the next waiter's wait then begins at `from`, or where this one's began.
+-- Leaves the queue; the next waiter's wait then begins at `from`, or where this one's began. True:
+-- the queue is gone. (While a slot moves away, no command may look for a key that is gone.)
 local function leave(field, from)
-  local own_end = call('ZSCORE', ends, field)
+  local own_end, first = call('ZSCORE', ends, field), call('LRANGE', queue, 0, 1)
   call('LREM', queue, 1, field)
   call('ZREM', ends, field)
-  if call('EXISTS', queue) == 0 then
+  if not first[2] and (not first[1] or first[1] == field) then
     redis.pcall('DEL', ends, signs)
-    return
+    return true
   end
   redis.pcall('HDEL', signs, field)
   if not own_end then return end
@@ -119,7 +120,7 @@ local function look(asker, is_free, now)
   local known = redis.pcall('HMGET', signs, unpack(fields))
   note('look', text(now))
 
-  local head, hint, is_before = false, 0, true
+  local head, hint, is_before, is_gone = false, 0, true, false
   for i, field in ipairs(fields) do
     local heard, is_dead, spared = not listeners.err and listeners[2 * i], false, false
     local sign, is_due = not known.err and known[i], not head and (is_free or not heard)
@@ -129,14 +130,15 @@ local function look(asker, is_free, now)
       is_dead, spared = judge(field, sign, heard, is_free, is_due, now)
     end
     if is_dead then
-      leave(field)
+      is_gone = leave(field)
     else
       if not head and not is_free and heard ~= 0 then hold_place(field, now, false) end
       if is_before then hint = spared and hint >= 0 and math.max(hint, spared) or -1 end
       head = head or field
     end
   end
-  return head or call('LINDEX', queue, 0), hint == 0 and 1 or hint
+  head = head or not is_gone and call('LINDEX', queue, 0)
+  return head, hint == 0 and 1 or hint
 end
 
 -- The lock is free now: publishes that to the head. If the head is not subscribed, drops the dead

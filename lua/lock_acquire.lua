@@ -3,13 +3,14 @@
 -- Acquire the lock, reenter it, or extend its lease; or enter the queue for it.
 --
 -- KEYS name
--- ARGV field lease_ms want queue queue_ms mailbox [token_key tokens [tag_key]]
+-- ARGV field lease_ms want queue queue_ms mailbox [token_key tokens [tag_key [publish]]]
 --      want       the hold count wanted, absolute: a repeated command changes nothing
 --      queue_ms   how long the queue stands without being asked for; 0: do not queue
 --      mailbox    the name of a client's own channel is this and the client's id
 --      tokens     how many fencing tokens are wanted: one for each hold that may follow without a
 --                 request; none with token_key ''
---      tag_key    the key of the holder's tag, for a caller that wants to know it
+--      tag_key    the key of the holder's tag, for a caller that wants to know it; else ''
+--      publish    the command to publish with, in a cluster
 -- reply {1, fresh[, token]}
 --                 held by this field, with at least this count and this lease; fresh is 1 when it
 --                 was free; token: the last one of those wanted, as text, for a number loses digits
@@ -23,7 +24,8 @@
 -- members ask again, its dead ones would cost a claim each. The queue is no KEY, and what is done
 -- to it may be refused: then there is none.
 local name = KEYS[1]
-local field, lease_ms, want, queue, queue_ms, mailbox, token_key, tokens, tag_key = unpack(ARGV)
+local field, lease_ms, want, queue, queue_ms, mailbox, token_key, tokens, tag_key, publish =
+  unpack(ARGV)
 -- include lease
 
 -- The words are arguments, since a function with upvalues makes each run slower.

@@ -39,7 +39,7 @@ if want ~= '0' or rest_ms ~= '0' then
   return leave_levels(name, field, tonumber(count) or 0, tonumber(want), lease_ms, rest_ms)
 end
 
-local call, others = redis.pcall, -1
+local call, delete, others = redis.pcall, redis.call, -1
 
 local function count_foreign_waiters()
   local listeners = call('PUBSUB', numsub, channel, own_channel)
@@ -67,7 +67,8 @@ elseif has_queue and not time.err then
     waiting = waiting - 1
     local listeners = client and client ~= own and call('PUBSUB', numsub, mailbox .. client)
     if listeners and not listeners.err and listeners[2] > 0 then
-      redis.call('DEL', name)
+      delete('DEL', name)
+      delete = call -- while a slot moves away, no command may look for a key that is gone
       call('HSET', name, next, '1')
       if call('PEXPIRE', name, claim_ms) ~= 1 then break end
       local words = {'g', next, time[1], time[2], claim_ms, waiting, name}
@@ -83,7 +84,7 @@ elseif has_queue and not time.err then
   end
 end
 
-redis.call('DEL', name)
+delete('DEL', name)
 local heard = channel == '' and 0 or call(publish, channel, '0')
 if heard == 0 then others = 0 end
 if others < 0 and yields == '1' then count_foreign_waiters() end

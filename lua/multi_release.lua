@@ -19,9 +19,10 @@
 -- gone, and waiters poll.
 local call, pcall, argv, items = redis.call, redis.pcall, ARGV, {}
 local publish, numsub = argv[1], argv[2]
+local names = {unpack(KEYS, 1, (#argv - 2) / 5)} -- the other keys are only declared
 local function words_of(i) return unpack(argv, 5 * i - 2, 5 * i + 2) end
 
-for i, name in ipairs(KEYS) do
+for i, name in ipairs(names) do
   local field, _, queue = words_of(i)
   if not call('HGET', name, field) then
     items[i] = {0}
@@ -30,7 +31,7 @@ for i, name in ipairs(KEYS) do
     items[i] = {type(waiting) == 'number' and waiting > 0 and 2 or 1, '', -1}
   end
 end
-for i, name in ipairs(KEYS) do
+for i, name in ipairs(names) do
   local status, field, _, queue = items[i][1], words_of(i)
   if status == 1 then
     call('DEL', name)

@@ -27,7 +27,8 @@ local function renew(ids, id)
   return true
 end
 
-for i, name in ipairs(KEYS) do
+for i = 1, #ARGV - 1 do -- further keys are only declared
+  local name = KEYS[i]
   local ids, packed, left = ids_of(name), split(ARGV[i + 1]) or {}, 0
   for _, id in ipairs(packed) do
     local renewed = renew(ids, id)

@@ -1,7 +1,8 @@
 -- SPDX-FileCopyrightText: hirelock contributors
 -- SPDX-License-Identifier: MIT
 -- Enters `field` into the queue of the lock `name`, which is held, and tells its holder that a
--- waiter is there. `time` is the answer of TIME. queue_ms of '0': no place.
+-- waiter is there. `time` is the answer of TIME. queue_ms of '0': no place. `publish` may be nil: a
+-- single server's command.
 --
 -- Without a clock a client cannot tell an old grant from a new one, so then there is no queue. The
 -- first waiter in the queue publishes "w name" to the holder, and so does each waiter that asks
@@ -17,5 +18,5 @@ elseif queue_ms ~= '0' then
 end
 if added ~= 1 or redis.pcall('ZCARD', queue) == 1 then
   local client = string.match(holder, '^(.*):[^:]*$')
-  if client then redis.pcall('PUBLISH', mailbox .. client, 'w ' .. name) end
+  if client then redis.pcall(publish or 'PUBLISH', mailbox .. client, 'w ' .. name) end
 end

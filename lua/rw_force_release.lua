@@ -10,10 +10,10 @@
 --
 -- Keeps: a key that is no lock stays. From a writer that reads as well, 'read' takes the read
 -- lock alone, and 'write' both: else a reader would be left that does not know of it. The script
--- deletes the hold keys of one page of readers; those of a bigger crowd expire, and have no effect
--- without a field. The messages are those of rw_write_release
--- and rw_read_release, are last, and their refusal is no failure: the key is gone, and waiters
--- poll.
+-- deletes the hold keys of one page of readers. Those of a bigger crowd expire, as do those that
+-- are at another node while their slot moves; without a field they have no effect. The messages are
+-- those of rw_write_release and rw_read_release, are last, and their refusal is no failure: the key
+-- is gone, and waiters poll.
 local wanted, channel, publish = unpack(ARGV)
 local call = redis.call
 -- include rw
@@ -37,7 +37,7 @@ for at = 1, #fields, 2 do
   if reader ~= 'mode' and string.sub(reader, -6) ~= ':write' then
     found = true
     for level = 1, math.min(tonumber(fields[at + 1]) or 0, LEVELS) do
-      call('DEL', hold_of(reader) .. level)
+      redis.pcall('DEL', hold_of(reader) .. level)
     end
     if mode ~= wanted then call('HDEL', name, reader) end
   end

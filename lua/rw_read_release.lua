@@ -20,6 +20,7 @@
 local field, want, lease_ms, rest_ms, channel, publish = unpack(ARGV)
 local call, pcall, HANDFUL = redis.call, redis.pcall, 8
 -- include rw
+-- include rw_other
 want, rest_ms = tonumber(want), tonumber(rest_ms)
 
 local resting, hold = field .. ':rest', hold_of(field)
@@ -27,7 +28,7 @@ local held = call('HMGET', name, 'mode', field, resting)
 if not held[2] then
   if held[3] then return {1, '', -1} end
   local level = 1 -- another program has deleted the lock; the hold keys are left
-  while level <= LEVELS and call('DEL', hold .. level) == 1 do
+  while level <= LEVELS and pcall('DEL', hold .. level) == 1 do
     level = level + 1
   end
   return {0}
@@ -62,15 +63,16 @@ call('HDEL', name, field)
 local fields = call('HLEN', name)
 local is_free = fields == (held[1] and 1 or 0)
 if held[1] == 'read' and not is_free and fields <= HANDFUL + 1 then
-  local others, longest = pcall('HGETALL', name), -2
+  local others, longest, are_seen = pcall('HGETALL', name), -2, true
   for at = 1, #others, 2 do
     local reader, holds = others[at], others[at + 1]
-    if reader ~= 'mode' then longest = math.max(longest, lease_left(reader, holds)) end
+    local left = reader == 'mode' and -2 or other_left(reader, holds)
+    are_seen, longest = are_seen and left, math.max(longest, left or -2)
   end
-  is_free = longest == -2 and not others.err
+  is_free = are_seen and longest == -2 and not others.err
   local pttl = call('PTTL', name)
   local is_off = pttl < longest or pttl > longest + 100
-  if longest > 0 and is_off then call('PEXPIRE', name, longest) end
+  if are_seen and longest > 0 and is_off then call('PEXPIRE', name, longest) end
 end
 if is_free then
   call('DEL', name)

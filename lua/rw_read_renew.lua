@@ -25,8 +25,8 @@ local function extend(key) -- false: it is not there
   return true
 end
 
-for i, lock in ipairs(KEYS) do
-  name = lock
+for i = 1, #argv - 1 do -- further keys are only declared
+  name = KEYS[i]
   local field = argv[i + 1]
   local count, is_there, hold = pcall('HGET', name, field), false, hold_of(field)
   if type(count) == 'table' and not string.find(count.err, 'WRONGTYPE', 1, true) then

@@ -25,6 +25,7 @@ local field, lease_ms, want, writer, prefer_ms, tag_key = unpack(ARGV)
 local call, pcall, HANDFUL, ROUNDS = redis.call, redis.pcall, 8, 16
 -- include lease
 -- include rw
+-- include rw_other
 
 local held = pcall('HMGET', name, 'mode', field)
 local mode, left = held[1], call('PTTL', name)
@@ -56,7 +57,7 @@ local time, holder, count, latest -- of a reader that was looked at; latest: whe
 -- error when a field is no owner's.
 local function look_at_some()
   local fields = pcall('HRANDFIELD', name, HANDFUL + 1, 'WITHVALUES')
-  local living, over, longest = 0, 0, -2
+  local living, over, longest, are_seen = 0, 0, -2, true
   if fields.err then return 1, 0 end
   for at = 1, #fields, 2 do
     local reader, holds = fields[at], fields[at + 1]
@@ -64,16 +65,18 @@ local function look_at_some()
       -- include no_lock
       return no_lock_by(reader)
     elseif reader ~= 'mode' and living + over < HANDFUL then
-      local lease_of_it = lease_left(reader, holds)
+      local lease_of_it = other_left(reader, holds)
       if lease_of_it ~= -2 then
         living, holder, count = living + 1, reader, holds
-        longest = math.max(longest, lease_of_it)
+        are_seen, longest = are_seen and lease_of_it, math.max(longest, lease_of_it or -2)
       elseif pcall('HDEL', name, reader) == 1 then
         over = over + 1
       end
     end
   end
-  if living > 0 and longest > 0 and call('HLEN', name) == living + 1 then latest = longest end
+  if living > 0 and are_seen and longest > 0 and call('HLEN', name) == living + 1 then
+    latest = longest
+  end
   return living, over
 end
 

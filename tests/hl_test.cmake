@@ -27,6 +27,8 @@ function(hl_test_support)
     add_dependencies(hl_test_support hl_clock_shim)
     target_compile_definitions(hl_test_support PRIVATE
                                HL_CLOCK_SHIM_PATH="$<TARGET_FILE:hl_clock_shim>")
+    # For support/wording.c.
+    target_link_options(hl_test_support INTERFACE LINKER:--wrap=hl_client_open)
     # Tests name what they share as "support/redis_server.h".
     target_include_directories(hl_test_support PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 endfunction()
@@ -38,6 +40,9 @@ function(hl_test folder name)
     cmake_parse_arguments(PARSE_ARGV 2 arg "SLOW;LONG;ROOT" "" "WITH")
     list(TRANSFORM arg_WITH PREPEND support/)
     set(target ${folder}_${name})
+    if(folder STREQUAL "integration")
+        list(APPEND arg_WITH support/shared_servers_begin.c)
+    endif()
     add_executable(${target} ${folder}/${name}.c ${arg_WITH})
     hl_test_settings(${target})
     target_link_libraries(${target} PRIVATE hl_test_support)
@@ -48,14 +53,18 @@ function(hl_test folder name)
     hl_test_properties(${target} ${folder} "${arg_SLOW}" "${arg_ROOT}")
 endfunction()
 
-# hl_test_again(FOLDER NAME HANDLE... [SLOW]): the same program once more as FOLDER_NAME_HANDLE for
-# each HANDLE, posted, retained or fair, whose handles have that option (support/handle.h); or tls,
-# whose servers have it (support/redis_server.h). Each
-# sanitizer runs half of those with options: these programs have run under it already, and take most
-# of its time. All are LONG.
+# hl_test_again(FOLDER NAME WORD... [SLOW] [QUICK]): the same program once more as FOLDER_NAME_WORD for
+# each WORD:
+#   posted, retained, fair          whose handles have that option (support/handle.h)
+#   tls                             whose servers have it (support/redis_server.h)
+#   sentinel, cluster, plain_cluster  whose laws share such servers (support/shared_servers.h)
+#   cluster_words, sharded_words    whose clients word their requests as in a cluster, at one server
+#                                   (support/wording.c)
+# Each sanitizer runs half of those with options: these programs have run under it already, and take
+# most of its time. All are LONG, but those that are QUICK.
 function(hl_test_again folder name)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "SLOW" "" "")
-    if(HL_SANITIZER STREQUAL "none")
+    cmake_parse_arguments(PARSE_ARGV 2 arg "SLOW;QUICK" "" "")
+    if(HL_SANITIZER STREQUAL "none" AND NOT arg_QUICK)
         set(arg_SLOW TRUE)
     endif()
     if(HL_SANITIZER STREQUAL "address-undefined")
@@ -63,15 +72,18 @@ function(hl_test_again folder name)
     elseif(HL_SANITIZER STREQUAL "thread")
         list(REMOVE_ITEM arg_UNPARSED_ARGUMENTS posted)
     endif()
-    foreach(handle IN LISTS arg_UNPARSED_ARGUMENTS)
-        set(test ${folder}_${name}_${handle})
+    foreach(word IN LISTS arg_UNPARSED_ARGUMENTS)
+        set(test ${folder}_${name}_${word})
         add_test(NAME ${test} COMMAND ${folder}_${name})
         hl_test_properties(${test} ${folder} "${arg_SLOW}" "")
-        if(handle STREQUAL "tls")
-            set_tests_properties(${test} PROPERTIES ENVIRONMENT HL_TEST_SERVER=tls)
+        if(word MATCHES "^(cluster|sharded)_words$")
+            set(environment HL_TEST_WORDING=${CMAKE_MATCH_1})
+        elseif(word MATCHES "^(tls|sentinel|cluster|plain_cluster)$")
+            set(environment HL_TEST_SERVER=${word})
         else()
-            set_tests_properties(${test} PROPERTIES ENVIRONMENT HL_TEST_HANDLE=${handle})
+            set(environment HL_TEST_HANDLE=${word})
         endif()
+        set_tests_properties(${test} PROPERTIES ENVIRONMENT ${environment})
     endforeach()
 endfunction()
 

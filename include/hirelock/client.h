@@ -4,9 +4,9 @@
  * The client: a process's access to Redis and its identity, a random UUID.
  *
  * Guarantees: any number of threads may share one client. The client reconnects by itself. It has
- * threads of its own (in this version hirelock-loop, hirelock-watch and, once a callback is needed,
- * hirelock-call), which block every signal. One pthread_atfork handler is the only process-wide
- * change.
+ * threads of its own (in this version hirelock-loop, hirelock-watch and, once they are needed,
+ * hirelock-call and hirelock-login), which block every signal. One pthread_atfork handler is the
+ * only process-wide change.
  *
  * Does not guarantee: that a hold survives an outage longer than its lease, or exclusion across an
  * asynchronous failover (redis.io, "Distributed Locks with Redis"; M. Kleppmann, "How to do
@@ -18,13 +18,14 @@
  * the completion too. Only options->cancel, event_arg and arg must live longer.
  *
  * Callbacks: completions, events and log lines are delivered on the client's callback thread, or
- * inside hl_client_dispatch(), inside close and inside an open that fails. (Later versions may add
- * callbacks of other kinds, which name their thread.) They run one after the other, so a slow
- * callback delays later callbacks, the next step of hl_lock_inspect_async of a multi-lock, and the
- * close. Do not block in a callback on something that a later callback releases: that is a
- * deadlock. Inside a callback hl_client_close and hl_client_dispatch return HL_EDEADLK, and an
- * acquire of a lock without options->owner returns HL_EINVAL: all callbacks share one thread, so
- * two of them would be the same owner, and the second acquire would nest in the hold of the first.
+ * inside hl_client_dispatch(), inside close and inside an open that fails. (hl_credentials_cb and
+ * hl_address_map_cb are of another kind, and so may callbacks of later versions be.) They run one
+ * after the other, so a slow callback delays later callbacks, the next step of
+ * hl_lock_inspect_async of a multi-lock, and the close. Do not block in a callback on something
+ * that a later callback releases: that is a deadlock. Inside a callback hl_client_close and
+ * hl_client_dispatch return HL_EDEADLK, and an acquire of a lock without options->owner returns
+ * HL_EINVAL: all callbacks share one thread, so two of them would be the same owner, and the second
+ * acquire would nest in the hold of the first.
  *
  * Threads: see each declaration. A pthread_cancel takes effect after a call, not inside it.
  * Signals: only hl_cancel_fire() may be called from a signal handler. fork: a child cannot use its
@@ -49,10 +50,28 @@ typedef enum hl_event_kind {
     HL_EVENT_JEOPARDY = 1, /* no renewal for two thirds of the lease; validity_ms is left */
     HL_EVENT_SAFE,         /* the renewal succeeded after all; may come without a JEOPARDY */
     HL_EVENT_LOST,         /* the hold is over: stop; sent before its expiry if clocks are steady */
-    HL_EVENT_DISCONNECTED, /* a server is out of reach; holds continue until their validity ends */
-    HL_EVENT_CONNECTED,    /* it can be reached again (not reported for the first connection) */
+    HL_EVENT_DISCONNECTED, /* a connection is lost; holds continue until their validity ends */
+    HL_EVENT_CONNECTED,    /* the server's are all there again (not reported for the first one) */
     /* A release with HL_LOCK_ASYNC_RELEASE failed; only the client's on_event receives it. */
-    HL_EVENT_RELEASE_FAILED
+    HL_EVENT_RELEASE_FAILED,
+    /* With redis-sentinel:// and redis-cluster://: the client is about to use another master than
+     * before; comes ahead of the CONNECTED. What the old master had not yet replicated is not there
+     * any more (Redis docs, "Replication"), locks too: each hold is renewed at once, and is LOST if
+     * its key is gone. */
+    HL_EVENT_MASTER_CHANGED,
+    /* With redis-sentinel://: the master may have been replaced, and the client cannot know. The
+     * client is connected to its master, but no sentinel answers, and no replica has followed this
+     * master for 8 seconds. In a partition the sentinels may have made a replica the master of all
+     * others meanwhile. The client goes on with its master, so hl_lock_is_held() stays true: stop
+     * work that must not be done twice. Reported once, until the MASTER_CONFIRMED; and never for a
+     * master that has had no replica since the client connected to it, because sentinels can put
+     * only a replica in its place. */
+    HL_EVENT_MASTER_ISOLATED,
+    /* The end of a MASTER_ISOLATED: a sentinel names this master, or a replica follows it again; or
+     * the client has connected anew to the master that a sentinel names (then this event comes
+     * ahead of the CONNECTED, and behind the MASTER_CHANGED if there is one). Not reported when the
+     * client is closed before. */
+    HL_EVENT_MASTER_CONFIRMED
 } hl_event_kind;
 
 typedef struct hl_event {
@@ -63,18 +82,23 @@ typedef struct hl_event {
     int64_t validity_ms; /* the remaining validity of the hold; 0 when it is lost */
     /* For logs, and for no decision: the texts may change. LOST: "expired", "gone", "max_hold",
      * "thread exit" or "closed". DISCONNECTED: the error. RELEASE_FAILED: the failure. CONNECTED:
-     * "". JEOPARDY and SAFE: NULL. */
+     * "". JEOPARDY and SAFE: NULL. MASTER_CHANGED: who says so, "sentinel 10.0.0.5:26379 names it".
+     * MASTER_ISOLATED: "no replica follows 10.0.0.7:6379, and no sentinel of 'mymaster' is of use".
+     * MASTER_CONFIRMED: who says so, or "a replica follows it again". */
     const char *reason;
     /* The id of the permit (permits.h) that was held; NULL for locks. Valid during the call
      * only. */
     const char *permit;
+    /* MASTER_CHANGED: the addresses of the old and the new master, "10.0.0.7:6379"; else NULL.
+     * Valid during the call only. */
+    const char *from, *to;
 } hl_event;
 
 typedef void (*hl_event_cb)(const hl_event *event, void *arg);
 
 /*
  * The name of a kind of event, for logs: "jeopardy", "safe", "lost", "disconnected", "connected",
- * "release failed".
+ * "release failed", "master changed", "master isolated", "master confirmed".
  *
  * Threads: any.
  * Returns: a constant string; "unknown event" for other numbers.
@@ -92,6 +116,90 @@ typedef enum hl_log_level { HL_LOG_ERROR = 1, HL_LOG_WARN, HL_LOG_INFO, HL_LOG_D
 HL_API const char *hl_log_level_name(hl_log_level level);
 
 typedef void (*hl_log_cb)(hl_log_level level, const char *text, void *arg);
+
+/* What a login is for. Later versions may add purposes. */
+typedef enum hl_credentials_purpose {
+    HL_CREDENTIALS_SERVER = 1, /* a server that has the locks */
+    HL_CREDENTIALS_SENTINEL = 2
+} hl_credentials_purpose;
+
+typedef struct hl_credentials_request {
+    size_t size;
+    hl_credentials_purpose purpose;
+    /* Which server asks for it: "10.0.0.3:6379" or "redis.example:6379", as the URL, a node of the
+     * cluster, a Sentinel or address_map names it; or the path of a unix socket. Valid during the
+     * call only. */
+    const char *address;
+} hl_credentials_request;
+
+typedef struct hl_credentials hl_credentials;
+
+/*
+ * Gives the login for one server: the callback calls hl_credentials_set or hl_credentials_fail on
+ * `credentials` before it returns (the last call counts; without one the attempt fails). The client
+ * calls it at each attempt to connect, and again before the login ends (valid_ms).
+ *
+ * It runs on the client's thread hirelock-login, one call at a time. It may block, as for a token
+ * service; the locks go on meanwhile. An attempt to connect waits for it for connect_timeout_ms,
+ * then fails with HL_ECONN, and what the callback gives later is used by the next attempt. A
+ * close, and an open that fails, wait until the callback has returned, however long that takes: so
+ * give each thing that it waits for a time limit. Inside it hl_client_close returns HL_EDEADLK; do
+ * not call other functions of this client there, since they may wait for the login. Programs that
+ * it starts inherit a mask that blocks every signal.
+ */
+typedef void (*hl_credentials_cb)(const hl_credentials_request *request,
+                                  hl_credentials *credentials, void *arg);
+
+/*
+ * Gives a login. Both texts are copied, into memory that is in no core dump, and the copies are
+ * wiped once the server has accepted them; wipe your own. username NULL: the user "default". Both
+ * NULL: no AUTH is sent, as to a Sentinel without a password. valid_ms: how long from now the
+ * server leaves connections with this login alone; 0: for ever. After 70 to 80 % of that time, and
+ * at most once a second, the client asks the callback again and says AUTH on its live connections.
+ *
+ * Threads: the callback's, inside the callback.
+ * Returns: 0; HL_EINVAL (credentials is NULL; a username without a password; an empty password; a
+ * text longer than 16,384 bytes, which is Redis' own limit before a login; valid_ms not from 0 to
+ * 10^11); HL_ENOMEM. The two errors also fail the attempt, with their reason.
+ */
+HL_API int hl_credentials_set(hl_credentials *credentials, const char *username,
+                              const char *password, int64_t valid_ms);
+
+/*
+ * Says why there is no login. The attempt to connect fails with HL_ECONN and this reason, which is
+ * copied, and is tried again after the pause. The reason goes to logs: no secret belongs into it.
+ *
+ * Threads: the callback's, inside the callback.
+ * Returns: 0; HL_EINVAL for NULL.
+ */
+HL_API int hl_credentials_fail(hl_credentials *credentials, const char *reason);
+
+typedef struct hl_address {
+    size_t size;
+    char host[256]; /* a name or a numeric address; IPv6 without brackets */
+    int port;       /* from 1 to 65,535 */
+} hl_address;
+
+/*
+ * Translates an address that a server announces into the address that this program can connect to:
+ * for containers, NAT and forwarded ports (as Redisson's natMapper, redis-py's address_remap).
+ * `address` is what was announced; the callback changes its host, its port or both, or leaves it.
+ *
+ * The client asks for every address that a node of a cluster announces (CLUSTER SLOTS, MOVED, ASK)
+ * or a Sentinel (the master, other sentinels), each time that it is announced; so the same address
+ * must always have the same result. A node that announces no host is asked for with the host by
+ * which the client reached the node that told of it. The addresses of the URL are not translated,
+ * and redis:// and unix:// announce none.
+ *
+ * The result stands for the server from then on: in hl_client_nodes(), events, logs, and as the
+ * name that a certificate must have. A result that is no address is not used: the log has a
+ * warning, and calls that need this server fail with HL_ECONN or HL_ESERVER and "address_map gave
+ * no address for 172.17.0.2:6379".
+ *
+ * Threads: the client's thread hirelock-loop. It must not block, since all requests and renewals
+ * wait for it; and it must not call functions of this client (hl_client_close returns HL_EDEADLK).
+ */
+typedef void (*hl_address_map_cb)(hl_address *address, void *arg);
 
 enum {
     HL_CLIENT_LAZY = 1, /* open returns at once; the first call waits for the server */
@@ -152,28 +260,54 @@ typedef struct hl_client_options {
                                   authority */
     const char *tls_key_file;  /* none; the private key of tls_cert_file, not encrypted */
     const char *tls_server_name; /* the host of the URL; the name that the certificate must have */
+    /* For redis-sentinel:// only: none; the login at the sentinels, which is not that of the
+     * servers they name. Wiped as the other login. */
+    const char *sentinel_username, *sentinel_password;
+    /* None; the file that has the password, instead of `password`. Read at each attempt to connect;
+     * one newline at its end is no part of the password. */
+    const char *password_file;
+    const char *sentinel_password_file; /* the same, instead of sentinel_password */
+    /* None; gives user and password, instead of all other options and the URL. With
+     * redis-sentinel:// it gives those for the sentinels, too, unless sentinel_password or its file
+     * does. */
+    hl_credentials_cb credentials_cb;
+    void *credentials_arg; /* for credentials_cb; must live until the client is closed */
+    /* None; translates the addresses that nodes of a cluster and Sentinels announce. */
+    hl_address_map_cb address_map;
+    void *address_map_arg; /* for address_map; must live until the client is closed */
+    /* 4, at most 16; so many connections for commands to one server, beside the one for pub/sub.
+     * The client begins with one, and opens another when threads with locks of different names find
+     * all of them busy again and again. The requests of one name take one connection. */
+    int connections;
 } hl_client_options;
 
 /* clang-format off */
 #define HL_CLIENT_OPTIONS_INIT                                                                     \
     { sizeof(hl_client_options), 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0,                   \
-      NULL, NULL, HL_LOG_WARN, NULL, 0, NULL, NULL, NULL, NULL, NULL }
+      NULL, NULL, HL_LOG_WARN, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,      \
+      NULL, NULL, NULL, NULL, 0 }
 /* clang-format on */
 
 /*
  * Opens a client. URL: redis://[[user]:password@]host[:port][/db] (percent-encoded; an IPv6 address
  * in brackets), rediss:// with the same parts for TLS with a verified server, or
- * unix:///path[?db=n]; valkey:// and valkeys:// mean redis:// and rediss://. Options override the
- * URL. This version looks a host name up in /etc/hosts and at the name servers of resolv.conf. The
- * call waits until the server answers or refuses, and up to outage_timeout_ms for a server that is
- * still loading its data. With HL_CLIENT_LAZY the call does not wait.
+ * unix:///path[?db=n]; valkey:// and valkeys:// mean redis:// and rediss://. With
+ * redis-sentinel://[user:password@]host[:port],host.../name[?db=n] sentinels name the server, the
+ * master of that name; rediss-sentinel:// is all by TLS (docs/sentinel.md). With
+ * redis-cluster://[user:password@]host[:port],host... the addresses are those of some nodes of a
+ * cluster; rediss-cluster:// is by TLS (docs/cluster.md). Options override the URL. This version
+ * looks a host name up in /etc/hosts and at the name servers of resolv.conf, at each attempt to
+ * connect; so a name that leads to another server after a failover is followed. The call waits
+ * until the server answers or refuses, and up to outage_timeout_ms for a server that is still
+ * loading its data; in a cluster, until one node has answered and each other has done so or cannot
+ * be reached. With HL_CLIENT_LAZY the call does not wait.
  *
  * Threads: any; no other thread may fork the process meanwhile.
- * Returns: 0; HL_EINVAL (URL or options, err says which; a file of TLS that cannot be read);
- * HL_ENOTSUP (redis-sentinel://, redis-cluster://, redis-masters://: reserved for later versions;
- * rediss:// in a build without TLS; the server is a node of a cluster); HL_ENOMEM (also when
- * threads or descriptors run out); HL_ECONN, HL_EPROTO, HL_ESERVER or HL_EDENIED with the reason,
- * "connect 127.0.0.1:6379: connection refused".
+ * Returns: 0; HL_EINVAL (URL or options, err says which; a file of TLS or of a password that cannot
+ * be read); HL_ENOTSUP (redis-masters://: reserved for a later version; rediss:// in a build
+ * without TLS; redis:// at a node of a cluster); HL_ENOMEM (also when threads or descriptors run
+ * out); HL_ECONN, HL_EPROTO, HL_ESERVER or HL_EDENIED with the reason, "connect 127.0.0.1:6379:
+ * connection refused".
  */
 HL_API HL_MUST_CHECK int hl_client_open(const char *url, const hl_client_options *options,
                                         hl_client **ret_client, hl_error *err);
@@ -182,14 +316,15 @@ HL_API HL_MUST_CHECK int hl_client_open(const char *url, const hl_client_options
  * Closes a client: refuses new calls, ends every wait with HL_ECANCELED, stops renewing, reports
  * open holds as lost and lets them expire (their threads may still be inside;
  * HL_CLIENT_RELEASE_ON_CLOSE releases them), runs the callbacks that are still queued and joins the
- * client's threads. Waits for the server's answers at most one request timeout. After a result of 0
+ * client's threads. Waits for the server's answers at most one request timeout, and for a
+ * credentials_cb that is under way until it returns. After a result of 0
  * the client itself, its id and its descriptor are invalid. The client's handles and owners must
  * still be freed; other calls on them return HL_ECLOSED. NULL is fine.
  *
  * Threads: any but a callback; once for each client. Calls on the client itself (ping, stats,
  * dispatch, hl_lock_new ...) must have returned before; calls on its locks may be under way.
- * Returns: 0; HL_EDEADLK from a callback of this client (nothing is closed); HL_EFORKED in a forked
- * child.
+ * Returns: 0; HL_EDEADLK from a callback of this client, also its credentials_cb (nothing is
+ * closed); HL_EFORKED in a forked child.
  */
 HL_API int hl_client_close(hl_client *client);
 
@@ -264,10 +399,15 @@ typedef struct hl_stats {
     /* Holds that began without a request of their own: passed on by another owner of this client;
      * granted by another client's release; taken up from a retained lock. */
     uint64_t passes, grants, retained;
+    uint64_t nodes_now;      /* at this moment: servers that the client is connected to for locks */
+    uint64_t master_changes; /* events MASTER_CHANGED */
+    /* Of a cluster: requests that a node sent elsewhere (MOVED, ASK), because their slot had moved
+     * or was about to. */
+    uint64_t redirects;
 } hl_stats;
 
 /* clang-format off */
-#define HL_STATS_INIT { sizeof(hl_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define HL_STATS_INIT { sizeof(hl_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /*
@@ -278,6 +418,40 @@ typedef struct hl_stats {
  * filled as far as it is known.
  */
 HL_API int hl_client_stats(hl_client *client, hl_stats *stats);
+
+/* What a server is to the client. Later versions add roles. */
+typedef enum hl_node_role {
+    HL_NODE_UNKNOWN = 0, /* the client has not been connected to it yet */
+    HL_NODE_MASTER,      /* it has the locks */
+    HL_NODE_SENTINEL     /* it says where the master is */
+} hl_node_role;
+
+/* A server that a client uses; valid during the call of hl_node_cb only. */
+typedef struct hl_node {
+    size_t size;
+    /* "10.0.0.7:6379", or the path of a unix socket: where the client connects to, that is, what
+     * address_map made of it */
+    const char *address;
+    hl_node_role role;
+    int is_connected;
+    /* Not connected: why, "connect 10.0.0.7:6379: connection refused"; else NULL. */
+    const char *problem;
+    int64_t since_ms; /* connected for so many milliseconds; -1: not connected */
+    unsigned lanes;   /* open connections for commands; beside them there is one for pub/sub */
+    unsigned slots;   /* of a cluster: how many of its 16,384 the node serves; else 0 */
+} hl_node;
+
+typedef void (*hl_node_cb)(const hl_node *node, void *arg);
+
+/*
+ * Calls `visit` for each server that the client uses now: the server, or the master and the
+ * sentinel that the client is connected to, or the masters of the cluster. The view is of one
+ * moment. `visit` runs in the calling thread, before the call returns, and may call the library.
+ *
+ * Threads: any, also a callback.
+ * Returns: the number of servers; HL_EINVAL (NULL), HL_ENOMEM, HL_ECLOSED, HL_EFORKED.
+ */
+HL_API int hl_client_nodes(hl_client *client, hl_node_cb visit, void *arg);
 
 /* The measures of hl_client_histogram. */
 typedef enum hl_measure {

@@ -7,8 +7,9 @@
  *
  * Guarantees: after an acquire that returns 0 the owner holds all members. After an acquire that
  * fails the owner holds the members that it held before, unchanged, and no other. Members are
- * acquired in the order of their names' bytes, in whatever order they were given, so multi-locks
- * with common members never deadlock. While all members are on one server (in a cluster: in one
+ * acquired in the order of their names' bytes (in a cluster: of their slots, and in one slot of
+ * their names), in whatever order they were given, so multi-locks with common members never
+ * deadlock. While all members are on one server (in a cluster: in one
  * slot), one request acquires all members that are free, and one releases them; else there is one
  * for each server.
  *

@@ -18,6 +18,12 @@ const char *hl_event_name(hl_event_kind kind)
         return "connected";
     case HL_EVENT_RELEASE_FAILED:
         return "release failed";
+    case HL_EVENT_MASTER_CHANGED:
+        return "master changed";
+    case HL_EVENT_MASTER_ISOLATED:
+        return "master isolated";
+    case HL_EVENT_MASTER_CONFIRMED:
+        return "master confirmed";
     }
     return "unknown event";
 }

@@ -39,7 +39,7 @@ static void clients_after_fork_in_child(void)
     hli_wakefd_abandon_all();
     hli_callbacks_forget_all();
     TAILQ_FOREACH (client, &clients, clients_link) {
-        hli_link_abandon(client->link);
+        hli_topology_abandon(client->topology);
         hli_callbacks_abandon(&client->callbacks);
     }
     TAILQ_INIT(&clients);

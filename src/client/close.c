@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Closing, in order: no new call begins; every wait ends, and every hold is lost or released;
- * releases in flight get one request timeout; then the watchdog, the link, the loop and the
- * callbacks stop. The close changes names on the loop thread only.
+ * releases in flight get one request timeout; then the watchdog, the links, the thread of logins,
+ * the loop and the callbacks stop. The close changes names on the loop thread only.
  */
 #include "client/close.h"
 
@@ -53,7 +53,7 @@ static void close_names(void *arg)
     struct close_step *step = arg;
 
     hli_names_visit(step->client, close_name, NULL);
-    hli_calls_fail(step->client, HL_ECANCELED, "the client is closed");
+    hli_calls_fail(step->client, NULL, HL_ECANCELED, "the client is closed");
     hli_gate_open(&step->gate);
 }
 
@@ -70,14 +70,14 @@ static void close_end_name(struct hli_name *name, void *arg)
 }
 
 /* Step 2: no further answer will come. */
-static void close_link(void *arg)
+static void close_links(void *arg)
 {
     struct close_step *step = arg;
 
-    hli_link_stop(step->client->link);
+    hli_topology_stop(step->client->topology);
     hli_grants_stop_listening(step->client);
     hli_names_visit(step->client, close_end_name, NULL);
-    hli_calls_fail(step->client, HL_ECANCELED, "the client is closed");
+    hli_calls_fail(step->client, NULL, HL_ECANCELED, "the client is closed");
     hli_gate_open(&step->gate);
 }
 
@@ -112,15 +112,17 @@ static void close_await_calls(hl_client *client)
 void hli_client_stop(hl_client *client)
 {
     atomic_store(&client->is_closed, true);
-    if (client->link) {
+    if (client->topology) {
         close_run(client, close_names);
         close_await_releases(client);
     }
     hli_watchdog_stop(client->watchdog);
-    if (client->link) {
-        close_run(client, close_link);
+    if (client->topology) {
+        close_run(client, close_links);
+        hli_topology_join(client->topology);
         close_await_calls(client);
-        hli_calls_fail(client, HL_ECANCELED, "the client is closed"); /* calls that they queued */
+        hli_calls_fail(client, NULL, HL_ECANCELED,
+                       "the client is closed"); /* calls that they queued */
     }
     hli_loop_stop(client->loop);
     hli_callbacks_stop(&client->callbacks);
@@ -133,7 +135,8 @@ int hl_client_close(hl_client *client)
         return 0;
     if (hli_client_check(client) == HL_EFORKED)
         return hli_fail(NULL, HL_EFORKED, "%s", hl_err_text(HL_EFORKED));
-    if (hli_callbacks_are_running_here(&client->callbacks))
+    if (hli_callbacks_are_running_here(&client->callbacks) ||
+        hli_topology_asks_here(client->topology) || hli_loop_is_current(client->loop))
         return hli_fail(NULL, HL_EDEADLK, "hl_client_close() inside a callback of the client");
     int cancelability = hli_cancelability_off();
     hli_client_stop(client);

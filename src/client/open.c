@@ -39,32 +39,92 @@ static bool client_is_worth_waiting(const hl_error *err)
     return false;
 }
 
+/* A server of names that is neither connected nor has refused. */
+static void opening_look(const struct hli_node_view *view, void *arg)
+{
+    bool *is_pending = arg;
+
+    if (view->slots > 0 && view->up_since == 0 && view->problem[0] == '\0')
+        *is_pending = true;
+}
+
+/* An open waits for all nodes of a cluster, as far as they can be reached: else a call without a
+ * wait would fail because the node of its name is only about to be connected. */
+static void opening_judge(hl_client *client)
+{
+    bool is_pending = false;
+
+    if (hli_gate_is_open(&client->opening) || !atomic_load(&client->has_met))
+        return;
+    hli_topology_look(client->topology, opening_look, &is_pending);
+    if (is_pending)
+        return;
+    client->opening_err.code = HL_OK;
+    hli_gate_open(&client->opening);
+}
+
 /* Subscribes to the mailbox before any caller can acquire a lock. */
-static void client_on_up(void *arg)
+static void client_on_up(struct hli_link *link, bool is_again, void *arg)
 {
     hl_client *client = arg;
 
-    hli_client_link_up(client);
-    if (!hli_gate_is_open(&client->opening)) {
-        client->opening_err.code = HL_OK;
-        hli_gate_open(&client->opening);
-    }
+    hli_client_link_up(client, link, is_again);
+    atomic_store(&client->has_met, true);
+    opening_judge(client);
 }
 
-static void client_on_down(const hl_error *err, void *arg)
+static void client_on_down(struct hli_link *link, const hl_error *err, void *arg)
 {
-    hli_client_link_down(arg, err);
+    hli_client_link_down(arg, link, err);
 }
 
-static void client_on_failed(const hl_error *err, void *arg)
+static void client_on_failed(struct hli_link *link, const hl_error *err, void *arg)
 {
     hl_client *client = arg;
 
-    if (!hli_gate_is_open(&client->opening) && !client_is_worth_waiting(err)) {
+    if (!hli_gate_is_open(&client->opening) && !atomic_load(&client->has_met) &&
+        !client_is_worth_waiting(err)) {
         client->opening_err = *err;
         hli_gate_open(&client->opening);
     }
-    hli_client_link_failed(client, err);
+    hli_client_link_failed(client, link, err);
+    opening_judge(client);
+}
+
+static void client_on_changed(const char *from, const char *to, const char *why, void *arg)
+{
+    hl_client *client = arg;
+
+    hli_count(&client->counters.master_changes);
+    hli_log(client, HL_LOG_WARN, "the master is %s, no longer %s: %s", to, from, why);
+    hli_client_tell(
+        client,
+        &(const hl_event){.kind = HL_EVENT_MASTER_CHANGED, .reason = why, .from = from, .to = to});
+}
+
+static void client_on_isolated(bool is_isolated, const char *why, void *arg)
+{
+    hl_client *client = arg;
+    hl_event_kind kind = is_isolated ? HL_EVENT_MASTER_ISOLATED : HL_EVENT_MASTER_CONFIRMED;
+
+    hli_log(client, HL_LOG_WARN, "the master %s: %s",
+            is_isolated ? "may have been replaced" : "is confirmed", why);
+    hli_client_tell(client, &(const hl_event){.kind = kind, .reason = why});
+}
+
+static void client_on_found(bool has_sharded_pubsub, void *arg)
+{
+    hli_client_set_wording(arg, has_sharded_pubsub ? &hli_wording_sharded : &hli_wording_cluster);
+}
+
+static void client_on_redirected(void *arg)
+{
+    hli_count(&((hl_client *)arg)->counters.redirects);
+}
+
+static void client_on_log(hl_log_level level, const char *text, void *arg)
+{
+    hli_log(arg, level, "%s", text);
 }
 
 static void client_init(hl_client *client, const hl_client_options *settings)
@@ -72,6 +132,7 @@ static void client_init(hl_client *client, const hl_client_options *settings)
     hli_ref_init(&client->ref); /* the user's, dropped in close */
     client->generation = atomic_load(&hli_generation);
     client->settings = *settings;
+    atomic_init(&client->wording, &hli_wording_plain);
     client->engine = &hli_engine;
     hli_random_uuid(client->id);
     hli_tag_write_self(client->self, sizeof(client->self));
@@ -89,8 +150,20 @@ static void client_init(hl_client *client, const hl_client_options *settings)
 /* Takes over the URL, also on failure. */
 static int client_start(hl_client *client, struct hli_url *url)
 {
-    const struct hli_link_listener listener = {
-        .up = client_on_up, .down = client_on_down, .failed = client_on_failed, .arg = client};
+    struct hli_topology_setup setup = {.settings = &client->settings,
+                                       .listener = {.up = client_on_up,
+                                                    .down = client_on_down,
+                                                    .failed = client_on_failed,
+                                                    .changed = client_on_changed,
+                                                    .isolated = client_on_isolated,
+                                                    .found = client_on_found,
+                                                    .redirected = client_on_redirected,
+                                                    .moved = hli_client_slots_moved,
+                                                    .log = client_on_log,
+                                                    .arg = client},
+                                       .mailbox = &client->mailbox,
+                                       .commands = &client->counters.commands,
+                                       .nodes_now = &client->counters.nodes_now};
     bool wants_callbacks = client->settings.on_event || client->settings.on_log;
     int rc = hli_callbacks_init(&client->callbacks, client->settings.flags & HL_CLIENT_DISPATCH);
 
@@ -98,27 +171,33 @@ static int client_start(hl_client *client, struct hli_url *url)
         rc = hli_callbacks_want(&client->callbacks);
     if (rc == 0)
         rc = hli_loop_start(&client->loop, client_on_fired, client);
+    hli_grants_init(client, &hli_kind_lock);
+    if (url->kind == HLI_URL_CLUSTER)
+        client_on_found(true, client); /* until a node has told */
+    setup.loop = client->loop;
     if (rc == 0)
-        client->link = hli_link_new(client->loop, &client->settings, url, &listener,
-                                    &client->counters.commands);
-    if (!client->link) {
+        client->topology = hli_topology_new(&setup, url);
+    if (!client->topology) {
         hli_url_deinit(url);
         return HL_ENOMEM;
     }
-    hli_grants_init(client, &hli_kind_lock);
+    client->links = hli_topology_links(client->topology);
     return hli_watchdog_start(client, &client->watchdog);
 }
 
-/* If there is no answer within the outage timeout, the error is the link's last problem. */
+/* If no server has answered within the outage timeout, the error is the link's last problem. */
 static int client_await_server(hl_client *client, hl_error *err)
 {
     hli_ns deadline = hli_after_ms(hli_now(), client->settings.outage_timeout_ms);
+    struct hli_link *link = hli_client_link(client, 0, 0);
     hl_error problem = HL_ERROR_INIT;
+    char where[HLI_WHERE_SIZE];
 
+    hli_link_where(link, where);
     if (hli_gate_wait(&client->opening, deadline) == HLI_GATE_OPEN)
         problem = client->opening_err;
-    else if (hli_link_problem(client->link, &problem) == 0)
-        hli_fail(&problem, HL_ECONN, "no answer from %s", hli_link_where(client->link));
+    else if (!atomic_load(&client->has_met) && hli_link_problem(link, &problem) == 0)
+        hli_fail(&problem, HL_ECONN, "no answer from %s", where[0] ? where : "the sentinels");
     return problem.code == HL_OK ? 0 : hli_fail(err, problem.code, "%s", problem.text);
 }
 
@@ -147,7 +226,7 @@ static int client_open(const char *url, const hl_client_options *options, hl_cli
         return hli_fail(err, rc, "the client cannot start: %s", strerrordesc_np(reason));
     }
     hli_clients_add(client);
-    hli_link_start(client->link);
+    hli_topology_start(client->topology);
     if (!(settings.flags & HL_CLIENT_LAZY) && (rc = client_await_server(client, err)) < 0) {
         hli_client_stop(client);
         hli_clients_remove(client);

@@ -4,12 +4,19 @@
 #include "client/options.h"
 
 #include "base/error.h"
+#include "base/secret.h"
 #include "base/versioned.h"
 #include "lease/state/name.h"
+#include "redis/lanes.h"
+#include "redis/password_file.h"
 
 #include <string.h>
 
-enum { OPTIONS_MAX_POLL_US = 1000 };
+enum {
+    OPTIONS_MAX_POLL_US = 1000,
+    OPTIONS_CONNECTIONS = 4,
+    OPTIONS_HOST_LIMIT = 255, /* of a name that TLS sends (RFC 1035, 2.3.4) */
+};
 
 static const int64_t options_max_ms = INT64_C(100000000000);
 
@@ -65,24 +72,21 @@ static int options_check(hl_client_options *options, hl_error *err)
         return hli_fail(err, HL_EINVAL, "client_name holds a space, which CLIENT SETNAME refuses");
     if (options->busy_poll_us < 0 || options->busy_poll_us > OPTIONS_MAX_POLL_US)
         return hli_fail(err, HL_EINVAL, "busy_poll_us is not from 0 to %d", OPTIONS_MAX_POLL_US);
+    if (options->connections < 0 || options->connections > HLI_LANES_MAX)
+        return hli_fail(err, HL_EINVAL, "connections is not from 1 to %d", HLI_LANES_MAX);
+    if (options->connections == 0)
+        options->connections = OPTIONS_CONNECTIONS;
     return options_check_times(options, err);
 }
 
 /* Options take precedence over the URL. Secrets are copied, and the replaced ones are wiped. */
-static int options_take_login(const hl_client_options *options, struct hli_url *url)
+static int options_take_logins(const hl_client_options *options, struct hli_url *url)
 {
-    const char *passed[] = {options->username, options->password};
-    char **kept[] = {&url->username, &url->password};
+    int rc = hli_login_set(&url->login, options->username, options->password);
 
-    for (int i = 0; i < 2; i++) {
-        if (!passed[i])
-            continue;
-        hli_secret_free(*kept[i]);
-        *kept[i] = strdup(passed[i]);
-        if (!*kept[i])
-            return HL_ENOMEM;
-    }
-    return 0;
+    return rc == 0 ? hli_login_set(&url->sentinel_login, options->sentinel_username,
+                                   options->sentinel_password)
+                   : rc;
 }
 
 static int options_copy_strings(const hl_client_options *options, hl_client_options *settings,
@@ -94,6 +98,7 @@ static int options_copy_strings(const hl_client_options *options, hl_client_opti
     hli_settings_strings(settings, text);
     *settings = *options;
     settings->username = settings->password = NULL;
+    settings->sentinel_username = settings->sentinel_password = NULL;
     if (!settings->client_name)
         settings->client_name = "hirelock";
     for (int i = 0; i < HLI_SETTINGS_STRINGS; i++) {
@@ -101,7 +106,58 @@ static int options_copy_strings(const hl_client_options *options, hl_client_opti
         *text[i] = is_set ? strdup(*text[i]) : NULL;
         is_whole = is_whole && (*text[i] != NULL) == is_set;
     }
-    return is_whole ? options_take_login(options, url) : HL_ENOMEM;
+    return is_whole ? options_take_logins(options, url) : HL_ENOMEM;
+}
+
+/* Reads the file once to see that it can be read; each greeting reads it again. */
+static int options_check_file(const char *option, const char *path, hl_error *err)
+{
+    const struct hli_password_file file = {.option = option, .path = path, .code = HL_EINVAL};
+    char *password = NULL;
+    int rc = path ? hli_password_file_read(&file, &password, err) : 0;
+
+    hli_secret_free(password);
+    return rc;
+}
+
+static int options_check_login(const hl_client_options *options, const struct hli_login *login,
+                               hl_error *err)
+{
+    if (options->credentials_cb && (login->username || login->password || options->password_file))
+        return hli_fail(err, HL_EINVAL,
+                        "credentials_cb gives the user and the password: no other option or URL "
+                        "may");
+    if (options->password_file && login->password)
+        return hli_fail(err, HL_EINVAL,
+                        "password_file, and a password in the options or the URL: give one");
+    if (login->username && !login->password && !options->password_file)
+        return hli_fail(err, HL_EINVAL,
+                        "a user without a password; a password alone is redis://:password@host");
+    return options_check_file("password_file", options->password_file, err);
+}
+
+static int options_check_sentinel_login(const hl_client_options *options, const struct hli_url *url,
+                                        hl_error *err)
+{
+    const struct hli_login *login = &url->sentinel_login;
+    const char *file = options->sentinel_password_file;
+
+    if (file && login->password)
+        return hli_fail(err, HL_EINVAL, "sentinel_password_file and sentinel_password: give one");
+    if (login->username && !login->password && !file)
+        return hli_fail(err, HL_EINVAL, "sentinel_username without a sentinel_password");
+    if ((login->password || file) && url->kind != HLI_URL_SENTINEL)
+        return hli_fail(err, HL_EINVAL, "%s needs a URL with redis-sentinel://",
+                        file ? "sentinel_password_file" : "sentinel_password");
+    return options_check_file("sentinel_password_file", file, err);
+}
+
+static int options_check_logins(const hl_client_options *options, const struct hli_url *url,
+                                hl_error *err)
+{
+    int rc = options_check_login(options, &url->login, err);
+
+    return rc == 0 ? options_check_sentinel_login(options, url, err) : rc;
 }
 
 /* Reads the files once to see that they can be read; each connect reads them again. An option of
@@ -109,16 +165,16 @@ static int options_copy_strings(const hl_client_options *options, hl_client_opti
 static int options_check_tls(const hl_client_options *options, const struct hli_url *url,
                              hl_error *err)
 {
+    const char *name = options->tls_server_name;
     bool has_option = options->tls_ca_file || options->tls_ca_dir || options->tls_cert_file ||
-                      options->tls_key_file || options->tls_server_name ||
-                      options->flags & HL_CLIENT_TLS_UNVERIFIED;
-    struct hli_tls_files *files = NULL;
+                      options->tls_key_file || name || options->flags & HL_CLIENT_TLS_UNVERIFIED;
 
     if (!url->has_tls && has_option)
         return hli_fail(err, HL_EINVAL, "options of TLS need a URL with rediss://");
-    int rc = url->has_tls ? hli_tls_read_files(options, &files, err) : 0;
-    hli_tls_free_files(files);
-    return rc;
+    if (name && (!name[0] || strlen(name) > OPTIONS_HOST_LIMIT))
+        return hli_fail(err, HL_EINVAL, "tls_server_name has %zu bytes: from 1 to %d are allowed",
+                        strlen(name), OPTIONS_HOST_LIMIT);
+    return url->has_tls ? hli_tls_check_files(options, err) : 0;
 }
 
 int hli_options_read(const char *text, const hl_client_options *passed,
@@ -135,10 +191,9 @@ int hli_options_read(const char *text, const hl_client_options *passed,
         return rc;
     if (options_copy_strings(&options, ret_settings, ret_url) < 0)
         rc = hli_no_memory(err);
-    else if (ret_url->username && !ret_url->password)
-        rc = hli_fail(err, HL_EINVAL,
-                      "a user without a password; a password alone is redis://:password@host");
     else
+        rc = options_check_logins(ret_settings, ret_url, err);
+    if (rc == 0)
         rc = options_check_tls(ret_settings, ret_url, err);
     if (rc < 0)
         hli_options_deinit(ret_settings, ret_url);

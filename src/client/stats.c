@@ -28,6 +28,9 @@ static void stats_read_counters(const struct hli_counters *counters, hl_stats *s
     stats->passes = stats_read(&counters->passes);
     stats->grants = stats_read(&counters->grants);
     stats->retained = stats_read(&counters->retained);
+    stats->nodes_now = stats_read(&counters->nodes_now);
+    stats->master_changes = stats_read(&counters->master_changes);
+    stats->redirects = stats_read(&counters->redirects);
 }
 
 /* size is that of the caller's struct, or NULL. */

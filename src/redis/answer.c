@@ -13,8 +13,6 @@
 #include <string.h>
 
 /* Texts that replace those of Redis which do not say what the user can do. */
-static const char answer_says_cluster[] =
-    "MOVED the server is a node of a cluster, which this version does not support";
 static const char answer_says_denied[] =
     "NOPERM the user may not run a command of the script, or not with this key or channel: "
     "docs/semantics.md lists what to grant, ACL LOG names it";
@@ -37,8 +35,8 @@ static const struct answer_kind {
     {"WRONGTYPE Operation against a key", HLI_FAILED, HL_ESERVER, answer_says_type},
     {"WRONGTYPE", HLI_FAILED, HL_ESERVER, NULL},
     {"CROSSSLOT", HLI_FAILED, HL_ESERVER, NULL},
-    {"MOVED", HLI_FAILED, HL_ESERVER, answer_says_cluster},
-    {"ASK", HLI_FAILED, HL_ESERVER, answer_says_cluster},
+    {"MOVED", HLI_BOUNCED, HL_ESERVER, NULL},
+    {"ASK", HLI_BOUNCED, HL_ESERVER, NULL},
     {"HIRELOCK", HLI_FAILED, HL_EINVAL, NULL},
     {"LOADING", HLI_REFUSED, HL_ESERVER, NULL},
     {"BUSY", HLI_REFUSED, HL_ESERVER, NULL},
@@ -115,8 +113,11 @@ struct hli_answer hli_answer_from(const struct hli_reply *reply)
         return (struct hli_answer){.verdict = HLI_REPLIED, .reply = reply};
     const char *text = answer_inner(reply->text);
     const struct answer_kind *kind = answer_kind_of(text);
-    return (struct hli_answer){
-        .verdict = kind->verdict, .code = kind->code, .text = kind->says ? kind->says : text};
+    bool has_begun = text != reply->text; /* and may have written before this error */
+    return (struct hli_answer){.verdict = has_begun && kind->verdict == HLI_BOUNCED ? HLI_REFUSED
+                                                                                    : kind->verdict,
+                               .code = kind->code,
+                               .text = kind->says ? kind->says : text};
 }
 
 void hli_answer_hide(struct hli_answer *answer, const char *secret)

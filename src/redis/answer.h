@@ -10,10 +10,10 @@
 
 enum hli_verdict {
     HLI_REPLIED, /* the request ran; `reply` is set */
-    HLI_BOUNCED, /* it did not run (NOSCRIPT, or its sender did not want it any more); the sender
-                    may decide anew and send at once */
+    HLI_BOUNCED, /* it did not run (NOSCRIPT, MOVED, ASK, or its sender did not want it any more);
+                    the sender may decide anew and send at once */
     HLI_REFUSED, /* the server cannot run it now (LOADING, OOM, READONLY, NOREPLICAS ...) */
-    HLI_FAILED,  /* the server never will (NOPERM, WRONGTYPE, MOVED), or its answer is malformed */
+    HLI_FAILED,  /* the server never will (NOPERM, WRONGTYPE), or its answer is malformed */
     HLI_UNKNOWN, /* in doubt: written, and the connection was lost; it may have run, or still may */
     HLI_UNSENT,  /* no byte of it was written */
 };

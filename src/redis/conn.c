@@ -13,6 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+static const char conn_asking[] = "*1\r\n$6\r\nASKING\r\n";
+
 enum {
     CONN_CROWD = 16, /* so many requests in flight are many */
     CONN_CHUNK = 16, /* so many go out together then */
@@ -46,6 +48,19 @@ void hli_conn_deinit(struct hli_conn *conn)
     hli_mutex_deinit(&conn->mutex);
 }
 
+unsigned hli_conn_in_flight(const struct hli_conn *conn)
+{
+    return atomic_load_explicit(&conn->in_flight_count, memory_order_relaxed);
+}
+
+unsigned hli_conn_count(struct hli_conn *conn, int more)
+{
+    unsigned count = hli_conn_in_flight(conn) + (unsigned)more;
+
+    atomic_store_explicit(&conn->in_flight_count, count, memory_order_relaxed);
+    return count;
+}
+
 /*
  * When many requests are in flight, their senders are awake at about the same time. The first of
  * them leave their bytes to the sender that fills the chunk, or to the loop if none does. One write
@@ -58,15 +73,19 @@ bool hli_conn_send(struct hli_conn *conn, struct hli_op *op, enum hli_conn_when 
 
     op->sent_at = now;
     hli_mutex_lock(&conn->mutex);
-    if (!conn->is_open || (when == HLI_CONN_IF_READY && !conn->is_ready) || !hli_op_is_wanted(op)) {
+    bool needs_ready = when == HLI_CONN_IF_READY || when == HLI_CONN_ASKING;
+    if (!conn->is_open || (needs_ready && !conn->is_ready) || !hli_op_is_wanted(op)) {
         hli_mutex_unlock(&conn->mutex);
         return false;
     }
     bool leaves_it = when == HLI_CONN_WITH_NEXT || (conn->in_flight_count >= CONN_CROWD &&
                                                     conn->outbox.waiting_count + 1 < CONN_CHUNK);
     hli_reader_expect(&conn->reader, conn->in_flight_count);
-    conn->in_flight_count++;
+    hli_conn_count(conn, 1);
     TAILQ_INSERT_TAIL(&conn->in_flight, op, link);
+    op->is_asking = when == HLI_CONN_ASKING;
+    if (op->is_asking)
+        hli_outbox_put_before(&conn->outbox, conn_asking, sizeof(conn_asking) - 1);
     hli_outbox_put(&conn->outbox, op->bytes, op->length);
     bool is_first = !conn->is_watched; /* one timer watches the oldest only */
     conn->is_watched = true;
@@ -99,18 +118,27 @@ static void conn_fail(struct hli_conn *conn, int code, const char *text)
     hli_conn_close(conn, &err);
 }
 
+/* Is another reply to this request to come? An error ends it, but for that to ASKING. */
+static bool conn_has_more(const struct hli_conn *conn, const struct hli_op *op, bool is_error)
+{
+    unsigned extra = op->is_asking ? 1 : 0;
+
+    return conn->oldest_replies < extra ||
+           (!is_error && conn->oldest_replies < extra + op->more_replies);
+}
+
 /* The request that this reply ends. NULL with *ret_more: its last reply is still to come. */
 static struct hli_op *conn_take_oldest(struct hli_conn *conn, bool is_error, bool *ret_more)
 {
     hli_mutex_lock(&conn->mutex);
     struct hli_op *op = TAILQ_FIRST(&conn->in_flight);
-    *ret_more = op && !is_error && conn->oldest_replies < op->more_replies;
+    *ret_more = op && conn_has_more(conn, op, is_error);
     if (*ret_more) {
         conn->oldest_replies++;
         op = NULL;
     } else if (op) {
         TAILQ_REMOVE(&conn->in_flight, op, link);
-        conn->in_flight_count--;
+        hli_conn_count(conn, -1);
         conn->oldest_replies = 0;
     }
     hli_mutex_unlock(&conn->mutex);
@@ -137,6 +165,17 @@ static void conn_refuse_surplus(struct hli_conn *conn, const struct hli_reply *r
         conn_fail(conn, answer.code, answer.text);
 }
 
+/* Only the reader takes requests out, so it stays the oldest meanwhile. */
+static bool conn_is_unasked(struct hli_conn *conn, const struct hli_reply *reply)
+{
+    if (!conn->events->unasked)
+        return false;
+    hli_mutex_lock(&conn->mutex);
+    const struct hli_op *oldest = TAILQ_FIRST(&conn->in_flight);
+    hli_mutex_unlock(&conn->mutex);
+    return conn->events->unasked(conn, reply, oldest);
+}
+
 static void conn_dispatch(struct hli_conn *conn, const struct hli_reply *reply)
 {
     bool has_more;
@@ -145,12 +184,14 @@ static void conn_dispatch(struct hli_conn *conn, const struct hli_reply *reply)
         conn->events->message(conn, reply);
         return;
     }
+    if (conn_is_unasked(conn, reply))
+        return;
     struct hli_op *op = conn_take_oldest(conn, reply->kind == HLI_REPLY_ERROR, &has_more);
     if (op) {
         struct hli_answer answer = conn_answer(conn, reply);
         op->bounces = answer.verdict == HLI_BOUNCED ? op->bounces + 1 : 0;
-        conn->events->answered(conn, op, &answer);
-        op->done(op, &answer);
+        if (!conn->events->answered || !conn->events->answered(conn, op, &answer))
+            op->done(op, &answer);
     } else if (!has_more) {
         conn_refuse_surplus(conn, reply);
     }
@@ -194,7 +235,7 @@ static bool conn_read_more(struct hli_conn *conn)
 {
     if (!conn_tell_all(conn))
         return false;
-    switch (hli_reader_receive(&conn->reader)) {
+    switch (hli_reader_receive(&conn->reader, false)) {
     case HLI_RECEIVED:
         if (!conn_tell_all(conn))
             return false;
@@ -405,7 +446,8 @@ void hli_conn_close(struct hli_conn *conn, const hl_error *err)
     conn->is_watched = conn->is_resting = false;
     if (was_open)
         hli_reader_take(&conn->reader, &conn->mutex); /* it may unlock the mutex */
-    conn->in_flight_count = conn->oldest_replies = 0;
+    atomic_store(&conn->in_flight_count, 0);
+    conn->oldest_replies = 0;
     while ((op = TAILQ_FIRST(&conn->in_flight))) {
         TAILQ_REMOVE(&conn->in_flight, op, link);
         TAILQ_INSERT_TAIL(&orphans, op, link);

@@ -26,8 +26,13 @@ struct hli_conn;
 
 struct hli_conn_events { /* on the loop thread */
     void (*message)(struct hli_conn *conn, const struct hli_reply *reply);
-    /* Runs before the request's own completion. May change the answer. */
-    void (*answered)(struct hli_conn *conn, const struct hli_op *op, struct hli_answer *answer);
+    /* Takes a reply that is no answer to the oldest request in flight (NULL: there is none), though
+     * it looks like one. NULL: all are answers. */
+    bool (*unasked)(struct hli_conn *conn, const struct hli_reply *reply,
+                    const struct hli_op *oldest);
+    /* Runs before the request's own completion. May change the answer. True: the request was sent
+     * to another connection, and has not ended. NULL: nothing to do. */
+    bool (*answered)(struct hli_conn *conn, struct hli_op *op, struct hli_answer *answer);
     /* Runs after the close, before the requests in flight end as HLI_UNKNOWN. */
     void (*closed)(struct hli_conn *conn, const hl_error *err);
     /* True if a caller that has read this answer may deliver it on its own thread, without
@@ -70,8 +75,8 @@ struct hli_conn {
     struct hli_reader reader;
     struct hli_outbox outbox;
     struct hli_ops in_flight;
-    unsigned in_flight_count;
-    unsigned oldest_replies; /* replies to the oldest request in flight so far */
+    atomic_uint in_flight_count; /* changed under the mutex */
+    unsigned oldest_replies;     /* replies to the oldest request in flight so far */
 };
 
 /* Callers may lead it if `events` has is_plain or is_plain_message. */
@@ -91,6 +96,7 @@ void hli_conn_close(struct hli_conn *conn, const hl_error *err);
 enum hli_conn_when {
     HLI_CONN_AT_ONCE,
     HLI_CONN_IF_READY,  /* only after the handshake: AUTH and SELECT go first */
+    HLI_CONN_ASKING,    /* if ready, and behind ASKING, in one piece; its answer is skipped */
     HLI_CONN_WITH_NEXT, /* the loop writes it a moment later, in one piece with the requests that
                            follow: the server then runs them back to back */
 };
@@ -99,6 +105,12 @@ enum hli_conn_when {
  * more: then nothing was sent, and done will not run. */
 bool hli_conn_send(struct hli_conn *conn, struct hli_op *op, enum hli_conn_when when);
 void hli_conn_set_ready(struct hli_conn *conn); /* until it is closed */
+
+/* How many requests are in flight now. Any thread. */
+unsigned hli_conn_in_flight(const struct hli_conn *conn);
+
+/* With the mutex: a request is in flight more (1), or less (-1). Returns how many are. */
+unsigned hli_conn_count(struct hli_conn *conn, int more);
 
 /* In a forked child: closes the socket and sends nothing. */
 void hli_conn_abandon(struct hli_conn *conn);

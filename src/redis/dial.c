@@ -232,13 +232,14 @@ static void dial_on_tls(evutil_socket_t fd, short what, void *arg)
 /* The socket is connected. */
 static void dial_begin_tls(struct hli_dial *dial)
 {
+    hl_error err;
+
     dial->out.start = dial->out.end = 0;
-    dial->tls = hli_tls_new(dial->said.files, dial->said.url->host);
-    if (dial->tls) {
+    if (hli_tls_new(dial->said.tls, dial->said.address->host, &dial->tls, &err) == 0) {
         dial_shake(dial);
         return;
     }
-    dial_note_problem(dial, ENOMEM);
+    dial_note(dial, err.text); /* HL_ECONN: the file may be there again at the next attempt */
     dial_go_on(dial);
 }
 
@@ -251,7 +252,7 @@ static void dial_on_connected(evutil_socket_t fd, short what, void *arg)
     (void)fd;
     if (what & EV_WRITE && getsockopt(dial->fd, SOL_SOCKET, SO_ERROR, &problem, &size) < 0)
         problem = errno;
-    if (problem == 0 && dial->fd >= 0 && dial->said.files) {
+    if (problem == 0 && dial->fd >= 0 && dial->said.tls) {
         dial_begin_tls(dial);
     } else if (problem == 0 || dial->fd < 0) {
         dial_finish(dial);
@@ -346,12 +347,12 @@ static int dial_open_dns(struct hli_dial *dial)
 
 static int dial_resolve(struct hli_dial *dial)
 {
-    const char *host = dial->said.url->host;
+    const char *host = dial->said.address->host;
     struct evutil_addrinfo hints = {
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP};
     char port[8];
 
-    snprintf(port, sizeof(port), "%u", dial->said.url->port);
+    snprintf(port, sizeof(port), "%u", dial->said.address->port);
     hints.ai_flags = EVUTIL_AI_NUMERICHOST | EVUTIL_AI_NUMERICSERV;
     if (evutil_getaddrinfo(host, port, &hints, &dial->addresses) == 0) {
         dial->next = dial->addresses;
@@ -395,12 +396,12 @@ static void dial_unix(evutil_socket_t fd, short what, void *arg)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
 
     (void)fd, (void)what;
-    if (strlen(dial->said.url->host) >= sizeof(address.sun_path)) {
+    if (strlen(dial->said.address->host) >= sizeof(address.sun_path)) {
         dial_note(dial, "the path is too long for a unix socket");
         dial_finish_soon(dial);
         return;
     }
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s", dial->said.url->host);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", dial->said.address->host);
     if (dial_connect(dial, (struct sockaddr *)&address, sizeof(address)))
         return;
     if (errno == EAGAIN)
@@ -421,7 +422,7 @@ int hli_dial_start(struct hli_loop *loop, const struct hli_dial_args *said,
     dial->connected = event_new(hli_loop_base(loop), -1, EV_TIMEOUT, dial_on_connected, dial);
     if (!dial->connected)
         rc = HL_ENOMEM;
-    else if (said->url->kind == HLI_URL_UNIX)
+    else if (said->address->port == 0)
         dial_unix(-1, 0, dial);
     else if (said->peer->length > 0)
         dial_beside(dial);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Dialling: from a URL to a connected, non-blocking socket that is closed on exec, and for
+ * Dialling: from an address to a connected, non-blocking socket that is closed on exec, and for
  * rediss:// through the handshake of TLS. evdns resolves host names, since getaddrinfo would block
  * the loop. If a name has several addresses, a dial tries each in turn, for its share of the time.
  */
@@ -26,13 +26,14 @@ struct hli_dial_peer {
     socklen_t length;
 };
 
-/* Loop thread; url is borrowed until `done` or the cancel. *shown has the socket's number, for a
- * forked child, until `done` has taken the socket or it is closed. Errors: HL_ENOMEM. */
+/* Loop thread; address and options are borrowed until `done` or the cancel. *shown has the socket's
+ * number, for a forked child, until `done` has taken the socket or it is closed. Errors: HL_ENOMEM.
+ */
 struct hli_dial_args {
-    const struct hli_url *url;
-    const struct hli_tls_files *files; /* for rediss://, else NULL */
-    struct hli_dial_peer *peer; /* length 0: resolve the URL, and write the address there; else
-                                   dial that address */
+    const struct hli_address *address;
+    const hl_client_options *tls; /* the options of TLS, for rediss://; else NULL */
+    struct hli_dial_peer *peer;   /* length 0: resolve the host, and write its address there; else
+                                     dial that address */
     hli_ns deadline; /* divided between the addresses; the caller ends the dial when it is over */
     hli_dial_cb done;
     void *arg;

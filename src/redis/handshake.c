@@ -56,6 +56,19 @@ static void handshake_check_id(struct hli_handshake *handshake, const struct hli
         handshake->now.id = answer->reply->integer;
 }
 
+static void handshake_note_offsets(struct hli_handshake *handshake, const struct hli_reply *role)
+{
+    const struct hli_reply *replicas = hli_reply_item(role, 2), *replica;
+    int64_t offset;
+
+    handshake->replica_offset = -1;
+    if (!hli_reply_integer_at(role, 1, &handshake->offset))
+        return;
+    for (size_t i = 0; (replica = hli_reply_item(replicas, i)) != NULL; i++)
+        if (hli_reply_integer_at(replica, 2, &offset) && offset > handshake->replica_offset)
+            handshake->replica_offset = offset;
+}
+
 /* A replica must be refused: it answers a script that happens not to write, from data that may be
  * old, with "renewal: gone" or "release: not held". */
 static void handshake_check_master(struct hli_handshake *handshake, const struct hli_answer *answer)
@@ -66,6 +79,8 @@ static void handshake_check_master(struct hli_handshake *handshake, const struct
     if (role && strcmp(role->text, "master") != 0)
         hli_fail(&handshake->err, HL_ESERVER, "READONLY the server is a %s, not a master",
                  role->text);
+    else if (role)
+        handshake_note_offsets(handshake, answer->reply);
 }
 
 static void handshake_check_role(struct hli_handshake *handshake, const struct hli_answer *answer)
@@ -88,34 +103,48 @@ static void handshake_done(struct hli_op *op, const struct hli_answer *answer)
         handshake->done(handshake);
 }
 
-/* Sends a command of these words, with NULL behind the last one. False when memory is out, or the
- * connection is not open. */
-static bool handshake_add(struct hli_handshake *handshake, const char *const *words,
-                          void (*check)(struct hli_handshake *, const struct hli_answer *))
+typedef void (*handshake_check)(struct hli_handshake *handshake, const struct hli_answer *answer);
+
+/* Where the next command is written to. */
+static struct hli_op *handshake_op(struct hli_handshake *handshake)
+{
+    return &handshake->word[handshake->words].op;
+}
+
+static bool handshake_send(struct hli_handshake *handshake, handshake_check check)
 {
     struct hli_handshake_word *word = &handshake->word[handshake->words];
-    struct hli_args args;
 
     word->handshake = handshake;
     word->check = check;
     word->op.done = handshake_done;
-    hli_args_begin(&args);
-    for (; *words; words++)
-        hli_args_text(&args, *words);
-    if (hli_args_end(&args, &word->op) < 0 ||
-        !hli_conn_send(handshake->conn, &word->op, HLI_CONN_AT_ONCE))
+    if (!hli_conn_send(handshake->conn, &word->op, HLI_CONN_AT_ONCE))
         return false;
     handshake->words++;
     return true;
 }
 
-static void handshake_add_kill(struct hli_handshake *handshake)
+/* Sends a command of these words, with NULL behind the last one. False when memory is out, or the
+ * connection is not open. */
+static bool handshake_add(struct hli_handshake *handshake, const char *const *words,
+                          handshake_check check)
+{
+    return hli_op_texts(handshake_op(handshake), words) == 0 && handshake_send(handshake, check);
+}
+
+int hli_handshake_write_kill(const struct hli_handshake_past *past, struct hli_op *op)
 {
     char id[24];
     const char *const words[] = {"CLIENT", "KILL", "ID", id, NULL};
 
-    snprintf(id, sizeof(id), "%" PRId64, handshake->past.id);
-    handshake_add(handshake, words, handshake_check_kind);
+    snprintf(id, sizeof(id), "%" PRId64, past->id);
+    return hli_op_texts(op, words);
+}
+
+static void handshake_add_kill(struct hli_handshake *handshake)
+{
+    if (hli_handshake_write_kill(&handshake->past, handshake_op(handshake)) == 0)
+        handshake_send(handshake, handshake_check_kind);
 }
 
 static void handshake_check_info(struct hli_handshake *handshake, const struct hli_answer *answer)
@@ -125,9 +154,10 @@ static void handshake_check_info(struct hli_handshake *handshake, const struct h
     handshake_check_kind(handshake, answer);
     if (answer->verdict != HLI_REPLIED || answer->reply->kind != HLI_REPLY_STRING)
         return;
-    if (strstr(answer->reply->text, "redis_mode:cluster"))
+    /* redis_mode, or server_mode as Valkey calls it */
+    if (!handshake->may_be_cluster && strstr(answer->reply->text, "_mode:cluster"))
         hli_fail(&handshake->err, HL_ENOTSUP,
-                 "the server is a node of a cluster, which this version does not support");
+                 "the server is a node of a cluster: redis-cluster:// connects to it");
     const char *at = strstr(answer->reply->text, key);
     if (at && strlen(at) >= strlen(key) + HLI_RUN_ID_LENGTH)
         memcpy(handshake->now.run_id, at + strlen(key), HLI_RUN_ID_LENGTH);
@@ -136,13 +166,10 @@ static void handshake_check_info(struct hli_handshake *handshake, const struct h
         handshake_add_kill(handshake);
 }
 
-static bool handshake_add_auth(struct hli_handshake *handshake, const struct hli_url *url)
+static bool handshake_add_auth(struct hli_handshake *handshake, const struct hli_login *login)
 {
-    const char *const by_user[] = {"AUTH", url->username, url->password, NULL};
-    const char *const by_password[] = {"AUTH", url->password, NULL};
-
-    return !url->password ||
-           handshake_add(handshake, url->username ? by_user : by_password, handshake_check_auth);
+    return !login->password || (hli_login_write(login, handshake_op(handshake)) == 0 &&
+                                handshake_send(handshake, handshake_check_auth));
 }
 
 static bool handshake_add_select(struct hli_handshake *handshake, uint32_t database)
@@ -155,7 +182,7 @@ static bool handshake_add_select(struct hli_handshake *handshake, uint32_t datab
 }
 
 bool hli_handshake_say(struct hli_handshake *handshake, struct hli_conn *conn,
-                       const struct hli_url *url, const char *client_name)
+                       const struct hli_login *login, uint32_t database, const char *client_name)
 {
     const char *const info[] = {"INFO", "server", NULL};
     const char *const name[] = {"CLIENT", "SETNAME", client_name, NULL};
@@ -167,10 +194,11 @@ bool hli_handshake_say(struct hli_handshake *handshake, struct hli_conn *conn,
     handshake->words = handshake->answers = 0;
     handshake->now = (struct hli_handshake_past){0};
     handshake->tells_role = false;
+    handshake->offset = -1;
     handshake->err = (hl_error)HL_ERROR_INIT;
-    return handshake_add_auth(handshake, url) &&
+    return handshake_add_auth(handshake, login) &&
            handshake_add(handshake, info, handshake_check_info) &&
-           handshake_add_select(handshake, url->database) &&
+           handshake_add_select(handshake, database) &&
            handshake_add(handshake, name, handshake_check_kind) &&
            handshake_add(handshake, id, handshake_check_id) &&
            handshake_add(handshake, role, handshake_check_role) &&
@@ -185,16 +213,13 @@ void hli_handshake_beat(struct hli_handshake *handshake, bool asks_role)
     if (handshake->answers < handshake->words)
         return;
     handshake->words = handshake->answers = 0;
+    handshake->offset = -1;
     handshake_add(handshake, words, asks_role ? handshake_check_master : NULL);
 }
 
 /* The commands may contain a password, so they are wiped. */
 void hli_handshake_deinit(struct hli_handshake *handshake)
 {
-    for (unsigned i = 0; i < HLI_HANDSHAKE_WORDS; i++) {
-        struct hli_op *op = &handshake->word[i].op;
-        if (op->bytes)
-            explicit_bzero(op->bytes, op->length);
-        hli_op_deinit(op);
-    }
+    for (unsigned i = 0; i < HLI_HANDSHAKE_WORDS; i++)
+        hli_op_wipe(&handshake->word[i].op);
 }

@@ -9,7 +9,7 @@
 #define HLI_REDIS_HANDSHAKE_H
 
 #include "redis/conn.h"
-#include "redis/url.h"
+#include "redis/login.h"
 
 enum { HLI_HANDSHAKE_WORDS = 8, HLI_RUN_ID_LENGTH = 40 };
 
@@ -34,18 +34,27 @@ struct hli_handshake { /* loop thread */
     unsigned words, answers;
     struct hli_handshake_past past; /* the connection that this one replaces and kills */
     struct hli_handshake_past now;
-    bool tells_role; /* the server answered ROLE */
-    hl_error err;    /* the first reason not to use the server; code 0 when there is none */
+    bool may_be_cluster; /* the client is one of a cluster; set before the first say */
+    bool tells_role;     /* the server answered ROLE */
+    /* By the last answer to ROLE: the replication offset of the master (-1: unknown), and that of
+     * its foremost replica (-1: it has none). */
+    int64_t offset, replica_offset;
+    hl_error err; /* the first reason not to use the server; code 0 when there is none */
 };
 
-/* Sends all commands. False when the connection is not open or memory is out. */
+/* Sends all commands, with AUTH if the login has a password. False when the connection is not open
+ * or memory is out. */
 bool hli_handshake_say(struct hli_handshake *handshake, struct hli_conn *conn,
-                       const struct hli_url *url, const char *client_name);
+                       const struct hli_login *login, uint32_t database, const char *client_name);
 
 /* On a connection that may be idle: sends PING, to notice a silent server; or ROLE, to notice also
  * a master that became a replica while the client writes nothing. Sends nothing while the last one
  * is unanswered: then the connection's request timeout decides. */
 void hli_handshake_beat(struct hli_handshake *handshake, bool asks_role);
+
+/* Writes the command that ends a past connection at the server: what was sent by that one runs
+ * before this command, or never. Errors: HL_ENOMEM. */
+int hli_handshake_write_kill(const struct hli_handshake_past *past, struct hli_op *op);
 
 void hli_handshake_deinit(struct hli_handshake *handshake);
 

@@ -60,11 +60,11 @@ static bool lead_tell_plain(struct hli_conn *conn, const struct hli_reply *reply
         return lead_tell_message(conn, reply);
     hli_mutex_lock(&conn->mutex);
     struct hli_op *op = TAILQ_FIRST(&conn->in_flight);
-    bool is_plain =
-        op && op->more_replies == 0 && !reply->is_beyond && conn->events->is_plain(op, reply);
+    bool is_plain = op && op->more_replies == 0 && !op->is_asking && !reply->is_beyond &&
+                    conn->events->is_plain(op, reply);
     if (is_plain) {
         TAILQ_REMOVE(&conn->in_flight, op, link);
-        *ret_is_idle = --conn->in_flight_count == 0;
+        *ret_is_idle = hli_conn_count(conn, -1) == 0;
     }
     hli_mutex_unlock(&conn->mutex);
     if (is_plain) {
@@ -94,9 +94,9 @@ static enum lead_next lead_tell(struct hli_conn *conn)
     return is_idle ? LEAD_ENOUGH : LEAD_ON;
 }
 
-static enum lead_next lead_read(struct hli_conn *conn)
+static enum lead_next lead_read(struct hli_conn *conn, bool waits)
 {
-    enum hli_received received = hli_reader_receive(&conn->reader);
+    enum hli_received received = hli_reader_receive(&conn->reader, waits);
 
     if (received == HLI_RECEIVED) {
         enum lead_next next = lead_tell(conn);
@@ -133,14 +133,14 @@ static bool lead_is_over(enum lead_next next, const struct hli_gate *gate)
 static enum lead_next lead_poll_busily(struct hli_conn *conn, const struct hli_gate *gate)
 {
     hli_ns now = hli_now(), end = now + conn->polling.ns, before = now;
-    enum lead_next next = lead_read(conn);
+    enum lead_next next = lead_read(conn, false);
 
     if (lead_is_over(next, gate))
         return next; /* the first read was enough */
     while (now < end && now - before < LEAD_GAP_NS && lead_is_alone(&conn->reader) &&
            !lead_is_recalled(&conn->reader) && !lead_is_over(next, gate)) {
         lead_relax();
-        next = lead_read(conn);
+        next = lead_read(conn, false);
         before = now;
         now = hli_now();
     }
@@ -206,23 +206,32 @@ static void lead_leave(struct hli_conn *conn, bool to_loop)
         hli_timer_set(conn->loop, &conn->idle, hli_after_ms(hli_now(), HLI_CONN_REST_MS));
 }
 
+/* An answer mostly comes soon. A leader that waits for it in the receive itself saves a ppoll() for
+ * each request, and does as a program with a connection of its own does. Messages come any time. */
+static bool lead_waits(const struct hli_conn *conn, hli_ns deadline)
+{
+    return !conn->events->is_plain_message &&
+           (deadline == HLI_NEVER || hli_nap(deadline) > HLI_MS(2 * HLI_READER_WAIT_MS));
+}
+
 void hli_conn_lead(struct hli_conn *conn, struct hli_gate *gate, hli_ns deadline)
 {
     bool polls = lead_is_alone(&conn->reader) && hli_lead_polls(&conn->polling);
+    bool waits = !polls && lead_waits(conn, deadline);
     enum lead_next next = LEAD_ON;
 
     while (next == LEAD_ON) {
-        enum lead_next woken = polls ? LEAD_ON : lead_sleep(conn, gate, deadline);
+        enum lead_next woken = polls || waits ? LEAD_ON : lead_sleep(conn, gate, deadline);
         if (!lead_resume(conn))
             return;
         if (woken == LEAD_WOKEN) /* by its gate, or late, for an earlier leader */
             hli_wakefd_clear(&conn->reader.wakefd);
-        next = polls ? lead_poll_busily(conn, gate) : lead_read(conn);
+        next = polls ? lead_poll_busily(conn, gate) : lead_read(conn, waits);
         if (next == LEAD_ON && (woken == LEAD_ENOUGH || !hli_gate_is_shut(gate)))
             next = LEAD_ENOUGH;
         if (next == LEAD_ON)
             next = lead_pause(conn);
-        polls = false;
+        polls = waits = false;
     }
     lead_leave(conn, next == LEAD_TO_LOOP);
 }

@@ -3,67 +3,50 @@
 /*
  * The link's states:
  *
- *     WAITING --timer--> DIALLING --both connected--> HANDSHAKE --both handshaken--> UP
- *        ^                   |                            |                          |
- *        +---- link_settle --+----------------------------+--------------------------+  any problem
+ *     WAITING --timer--> LOCATING --> LOGIN --> DIALLING --both connected--> HANDSHAKE --> UP
+ *        ^                  |           |           |                            |          |
+ *        +-- link_settle ---+-----------+-----------+----------------------------+----------+
+ *                                             any problem
  *
- * Every problem ends in link_break(), which closes both connections, and then in link_settle(),
- * which the timer runs: when that calls the listener, every request that was in flight has ended.
+ * Every problem ends in hli_link_break(), which closes both connections, and then in link_settle(),
+ * which the timer runs: when that tells the lanes, every request that was in flight has ended.
  */
-#include "redis/link.h"
+#include "redis/link_state.h"
 
 #include "base/check.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "redis/backoff.h"
-#include "redis/dial.h"
-#include "redis/handshake.h"
-#include "redis/lead.h"
-#include "redis/loader.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { LINK_COMMANDS, LINK_PUBSUB, LINK_CONNS };
 enum {
     LINK_KEEPALIVE_MS = 5000,
     LINK_FAST_KEEPALIVE_MS = 1000, /* the server may close idle connections soon (`timeout`) */
 };
 
-enum link_state { LINK_STOPPED, LINK_WAITING, LINK_DIALLING, LINK_HANDSHAKE, LINK_UP, LINK_BROKEN };
-
-struct hli_link {
-    struct hli_loop *loop; /* immutable after new */
-    const hl_client_options *settings;
-    struct hli_url url;
-    struct hli_link_listener listener;
-    char where[160];
-
-    hli_mutex mutex;  /* guards problem and has_failed, which the loop thread sets */
-    hl_error problem; /* the reason why the link is not up; code 0 when it is up */
-    bool has_failed;  /* the last attempt to connect, for that reason */
-
-    enum link_state state; /* loop thread, as all below */
-    hli_ns up_since;       /* the last time; 0: never */
-    int64_t keepalive_ms;
-    struct hli_conn conn[LINK_CONNS];
-    struct hli_handshake handshake[LINK_CONNS];
-    unsigned ready;              /* connections dialled, then handshaken */
-    struct hli_tls_files *files; /* as they were when the last attempt to connect began */
-    struct hli_dial *dial;
-    struct hli_dial_peer peer; /* of this attempt to connect */
-    atomic_int dialled;        /* its socket; read by a forked child */
-    struct hli_pubsub pubsub;
-    struct hli_loader loader;
-    unsigned attempts; /* to connect, since the last success */
-    /* BROKEN: settle; WAITING: dial; DIALLING, HANDSHAKE: give up; UP: keepalive. */
-    struct hli_timer timer;
-};
-
 static void link_dial(struct hli_link *link);
 
-static void link_set_problem(struct hli_link *link, const hl_error *err, bool has_failed)
+int hli_link_problem(struct hli_link *link, hl_error *ret_err)
+{
+    hli_mutex_lock(&link->mutex);
+    int code = link->problem.code;
+    if (code < 0)
+        *ret_err = link->problem;
+    hli_mutex_unlock(&link->mutex);
+    return code;
+}
+
+void hli_link_where(struct hli_link *link, char text[HLI_WHERE_SIZE])
+{
+    hli_mutex_lock(&link->mutex);
+    memcpy(text, link->where, HLI_WHERE_SIZE);
+    hli_mutex_unlock(&link->mutex);
+}
+
+void hli_link_set_problem(struct hli_link *link, const hl_error *err, bool has_failed)
 {
     hli_mutex_lock(&link->mutex);
     link->problem = *err;
@@ -72,15 +55,20 @@ static void link_set_problem(struct hli_link *link, const hl_error *err, bool ha
 }
 
 /* Puts the server's address in front of the reason: "connect 127.0.0.1:6379: connection refused",
- * "127.0.0.1:6379: LOADING Redis is loading the dataset in memory". */
+ * "127.0.0.1:6379: LOADING Redis is loading the dataset in memory". A server that was not located
+ * has no address. */
 static void link_name_problem(struct hli_link *link, const hl_error *err, bool has_failed)
 {
-    bool has_dialled_in_vain = link->state == LINK_DIALLING && !link->dial;
+    bool has_dialled_in_vain = link->state == HLI_LINK_DIALLING && !link->dial;
     hl_error named;
 
+    if (link->state == HLI_LINK_LOCATING) {
+        hli_link_set_problem(link, err, has_failed);
+        return;
+    }
     hli_fail(&named, err->code, "%s%s: %s", has_dialled_in_vain ? "connect " : "", link->where,
              err->text);
-    link_set_problem(link, &named, has_failed);
+    hli_link_set_problem(link, &named, has_failed);
 }
 
 /* A handshake and a few answers do not reset the backoff: a link that comes up and is lost again
@@ -95,237 +83,154 @@ static void link_note_life(struct hli_link *link)
     link->keepalive_ms = lived_ms < LINK_KEEPALIVE_MS ? LINK_FAST_KEEPALIVE_MS : LINK_KEEPALIVE_MS;
 }
 
-static void link_break(struct hli_link *link, const hl_error *err)
+/* What no text of an error may repeat; borrowed, NULL: nothing. */
+static void link_hide(struct hli_link *link, const char *secret)
 {
-    bool was_up = link->state == LINK_UP;
+    for (int i = 0; i < HLI_LINK_CONNS; i++)
+        link->conn[i].secret = secret;
+}
 
-    if (link->state == LINK_BROKEN || link->state == LINK_STOPPED)
+/* The first link is the server's. */
+static void link_count_up(struct hli_link *link, bool is_up)
+{
+    if (hli_link_is_first(link) && is_up)
+        atomic_fetch_add(link->ups, 1);
+    else if (hli_link_is_first(link))
+        atomic_fetch_sub(link->ups, 1);
+}
+
+/* Further links have no subscriptions. */
+static unsigned link_conns(const struct hli_link *link)
+{
+    return hli_link_is_first(link) ? HLI_LINK_CONNS : 1;
+}
+
+void hli_link_break(struct hli_link *link, const hl_error *err)
+{
+    bool was_up = link->state == HLI_LINK_UP;
+
+    if (link->state == HLI_LINK_BROKEN || link->state == HLI_LINK_STOPPED)
         return;
-    if (was_up)
+    if (was_up) {
+        atomic_store(&link->is_up, false);
+        link_count_up(link, false);
         link_note_life(link);
+    }
     link_name_problem(link, err, !was_up);
-    link->state = LINK_BROKEN;
+    link->state = HLI_LINK_BROKEN;
     link->pubsub.is_up = false;
     hli_dial_cancel(&link->dial);
-    for (int i = 0; i < LINK_CONNS; i++) {
+    for (int i = 0; i < HLI_LINK_CONNS; i++) {
         struct hli_handshake *handshake = &link->handshake[i];
         if (was_up && handshake->now.id != 0) /* else the connection sent no script */
             handshake->past = handshake->now;
         hli_conn_close(&link->conn[i], err);
     }
+    link_hide(link, link->url->login.password);
+    hli_relogin_end(&link->relogin);
     hli_timer_set(link->loop, &link->timer, hli_now());
 }
 
-static void link_fail(struct hli_link *link, int code, const char *text)
+void hli_link_fail(struct hli_link *link, int code, const char *text)
 {
     hl_error err;
 
     hli_fail(&err, code, "%s", text);
-    link_break(link, &err);
+    hli_link_break(link, &err);
 }
 
-int hli_link_problem(struct hli_link *link, hl_error *ret_err)
+struct hli_link *hli_link_first(struct hli_link *link)
 {
-    hli_mutex_lock(&link->mutex);
-    int code = link->problem.code;
-    if (code < 0)
-        *ret_err = link->problem;
-    hli_mutex_unlock(&link->mutex);
-    return code;
+    return link->first;
 }
-
-const char *hli_link_where(const struct hli_link *link)
-{
-    return link->where;
-}
-
-struct hli_pubsub *hli_link_pubsub(struct hli_link *link)
-{
-    return &link->pubsub;
-}
-
-void hli_link_send(struct hli_link *link, struct hli_op *op)
-{
-    if (hli_conn_send(&link->conn[LINK_COMMANDS], op, HLI_CONN_IF_READY))
-        return;
-    hli_mutex_lock(&link->mutex);
-    hl_error problem = link->problem;
-    bool has_failed = link->has_failed;
-    hli_mutex_unlock(&link->mutex);
-    if (problem.code == 0)
-        hli_error_set(&problem, HL_ECONN, "not connected yet");
-    const struct hli_answer unsent = {.verdict = hli_op_is_wanted(op) ? HLI_UNSENT : HLI_BOUNCED,
-                                      .link_has_failed = has_failed,
-                                      .code = problem.code,
-                                      .text = problem.text};
-    op->sent_at = hli_now();
-    op->done(op, &unsent);
-}
-
-void hli_link_lead_begin(struct hli_link *link)
-{
-    hli_reader_lead_begin(&link->conn[LINK_COMMANDS].reader);
-}
-
-void hli_link_lead(struct hli_link *link, struct hli_gate *gate, hli_ns deadline)
-{
-    struct hli_conn *conn = &link->conn[LINK_COMMANDS];
-
-    if (hli_reader_lead_end(&conn->reader))
-        hli_conn_lead(conn, gate, deadline);
-}
-
-void hli_link_set_mailbox(struct hli_link *link, struct hli_channel *mailbox)
-{
-    link->pubsub.mailbox = mailbox;
-}
-
-void hli_link_listen(struct hli_link *link, struct hli_gate *gate, hli_ns deadline)
-{
-    hli_conn_listen(&link->conn[LINK_PUBSUB], gate, deadline);
-}
-
-static struct hli_link *link_of(struct hli_conn *conn)
-{
-    return conn->arg;
-}
-
-static bool link_is_mailbox(struct hli_conn *conn, const struct hli_reply *reply)
-{
-    return hli_pubsub_is_mailbox(&link_of(conn)->pubsub, reply);
-}
-
-static void link_on_message(struct hli_conn *conn, const struct hli_reply *reply)
-{
-    hli_pubsub_message(&link_of(conn)->pubsub, reply);
-}
-
-/* After an answer that its script cannot give, answers and requests are out of step: each later
- * answer would be given to the wrong request. */
-static void link_lose_step(struct hli_link *link, struct hli_answer *answer)
-{
-    static const char text[] = "an answer that the script does not give";
-
-    link_fail(link, HL_EPROTO, text);
-    *answer = (struct hli_answer){.verdict = HLI_UNKNOWN, .code = HL_EPROTO, .text = text};
-}
-
-static void link_on_answered(struct hli_conn *conn, const struct hli_op *op,
-                             struct hli_answer *answer)
-{
-    struct hli_link *link = link_of(conn);
-
-    if (answer->verdict == HLI_REPLIED && op->script >= 0 &&
-        !hli_script_may_answer((hli_script_id)op->script, answer->reply))
-        link_lose_step(link, answer);
-    else if (hli_answer_is(answer, "READONLY"))
-        link_fail(link, HL_ESERVER, "READONLY the server has become a replica");
-    else
-        hli_loader_answered(&link->loader, op, answer);
-}
-
-/* True if a leader may deliver this answer. Answers that cast doubt on the server are left to the
- * loop. */
-static bool link_is_plain(const struct hli_op *op, const struct hli_reply *reply)
-{
-    return op->script >= 0 && hli_script_is_plain((hli_script_id)op->script, reply);
-}
-
-/* True if this server has never sent any answer: the port may expect TLS. */
-static bool link_may_meet_tls(const struct hli_link *link, const struct hli_handshake *handshake)
-{
-    return link->url.kind == HLI_URL_TCP && !link->url.has_tls && link->up_since == 0 &&
-           handshake->answers == 0;
-}
-
-static void link_on_closed(struct hli_conn *conn, const hl_error *err)
-{
-    struct hli_link *link = link_of(conn);
-    const struct hli_handshake *handshake = &link->handshake[conn - link->conn];
-    hl_error named = *err;
-
-    /* "max number of clients reached" comes as the first answer, and then the server hangs up. */
-    if (link->state == LINK_HANDSHAKE && handshake->err.code < 0)
-        named = handshake->err;
-    else if (link->state == LINK_HANDSHAKE && link_may_meet_tls(link, handshake))
-        hli_fail(&named, err->code, "%s (if it speaks TLS: rediss://)", err->text);
-    link_break(link, &named);
-}
-
-static const struct hli_conn_events link_conn_events[LINK_CONNS] = {
-    [LINK_COMMANDS] = {.answered = link_on_answered,
-                       .closed = link_on_closed,
-                       .is_plain = link_is_plain},
-    [LINK_PUBSUB] = {.message = link_on_message,
-                     .is_plain_message = link_is_mailbox,
-                     .answered = link_on_answered,
-                     .closed = link_on_closed},
-};
 
 static void link_settle(struct hli_link *link)
 {
     bool was_up = !link->has_failed;
     hl_error err = HL_ERROR_INIT;
 
+    for (int i = 0; i < HLI_LINK_CONNS; i++)
+        hli_handshake_deinit(&link->handshake[i]); /* AUTH */
+
     hli_pubsub_down(&link->pubsub);
-    link->state = LINK_WAITING;
+    link->state = HLI_LINK_WAITING;
     hli_link_problem(link, &err);
     if (err.code == HL_EDENIED)
         link->attempts = 32; /* the longest pause: the server denied the login */
     hli_ns pause = hli_backoff_pause(link->settings->backoff_min_ms, link->settings->backoff_max_ms,
                                      link->attempts++, hli_random_u64());
-    hli_timer_set(link->loop, &link->timer, hli_now() + pause);
-    (was_up ? link->listener.down : link->listener.failed)(&err, link->listener.arg);
+    hli_timer_set(link->loop, &link->timer, hli_now() + (link->is_in_hurry ? 0 : pause));
+    link->is_in_hurry = false;
+    link->events->settled(link, was_up, &err);
+}
+
+static void link_tell_offsets(struct hli_link *link, const struct hli_handshake *said)
+{
+    if (link->listener.replicated && hli_link_is_first(link) && said->offset >= 0)
+        link->listener.replicated(link, said->offset, said->replica_offset, link->listener.arg);
 }
 
 static void link_come_up(struct hli_link *link)
 {
-    link->state = LINK_UP;
+    link->state = HLI_LINK_UP;
     link->up_since = hli_now();
+    link_count_up(link, true);
     hli_loader_reset(&link->loader);
-    for (int i = 0; i < LINK_CONNS; i++)
+    for (int i = 0; i < HLI_LINK_CONNS; i++)
         hli_handshake_deinit(&link->handshake[i]);
-    link_set_problem(link, &(const hl_error)HL_ERROR_INIT, false);
-    hli_conn_set_ready(&link->conn[LINK_COMMANDS]);
+    link_hide(link, link->url->login.password);
+    hli_relogin_begin(&link->relogin);
+    hli_link_set_problem(link, &(const hl_error)HL_ERROR_INIT, false);
+    hli_conn_set_ready(&link->conn[HLI_LINK_COMMANDS]);
     hli_timer_set(link->loop, &link->timer, hli_after_ms(link->up_since, link->keepalive_ms));
     hli_pubsub_up(&link->pubsub);
-    link->listener.up(link->listener.arg);
+    atomic_store(&link->is_up, true);
+    link->events->up(link);
+    link_tell_offsets(link, &link->handshake[HLI_LINK_COMMANDS]);
 }
 
-/* True if the two connections reached different servers, as behind a load balancer: messages
- * published at one server do not reach subscribers of the other. */
-static bool link_is_split(const struct hli_link *link)
+/* Messages published at one server do not reach subscribers of the other. */
+bool hli_link_is_split(const struct hli_link *link)
 {
-    const char *commands = link->handshake[LINK_COMMANDS].now.run_id;
-    const char *pubsub = link->handshake[LINK_PUBSUB].now.run_id;
+    bool is_first = hli_link_is_first(link);
+    const char *own = link->handshake[HLI_LINK_COMMANDS].now.run_id;
+    const char *other = is_first ? link->handshake[HLI_LINK_PUBSUB].now.run_id
+                                 : link->first->handshake[HLI_LINK_COMMANDS].now.run_id;
+    bool is_known = is_first || link->first->state == HLI_LINK_UP;
 
-    return commands[0] && pubsub[0] && strcmp(commands, pubsub) != 0;
+    return is_known && own[0] && other[0] && strcmp(own, other) != 0;
 }
 
 static void link_on_greeted(struct hli_handshake *handshake)
 {
-    struct hli_link *link = link_of(handshake->conn);
+    struct hli_link *link = handshake->conn->arg;
 
-    if (handshake->err.code < 0)
-        link_break(link, &handshake->err);
-    else if (link->state != LINK_HANDSHAKE || ++link->ready < LINK_CONNS)
+    if (handshake->err.code < 0 && link->state == HLI_LINK_UP)
+        link->events->unusable(link, &handshake->err);
+    else if (handshake->err.code < 0)
+        hli_link_break(link, &handshake->err);
+    else if (link->state == HLI_LINK_UP)
+        link_tell_offsets(link, handshake);
+    else if (link->state != HLI_LINK_HANDSHAKE || ++link->ready < link_conns(link))
         return;
-    else if (link_is_split(link))
-        link_fail(link, HL_ECONN,
-                  "the two connections lead to two servers (INFO tells two run ids)");
+    else if (hli_link_is_split(link))
+        hli_link_fail(link, HL_ECONN,
+                      "the two connections lead to two servers (INFO tells two run ids)");
     else
         link_come_up(link);
 }
 
 static void link_greet(struct hli_link *link)
 {
-    link->state = LINK_HANDSHAKE;
+    link->state = HLI_LINK_HANDSHAKE;
     link->ready = 0;
-    for (int i = 0; i < LINK_CONNS && link->state == LINK_HANDSHAKE; i++) {
+    link_hide(link, link->login.login->password);
+    for (unsigned i = 0; i < link_conns(link) && link->state == HLI_LINK_HANDSHAKE; i++) {
         link->handshake[i].done = link_on_greeted;
-        if (!hli_handshake_say(&link->handshake[i], &link->conn[i], &link->url,
-                               link->settings->client_name))
-            link_fail(link, HL_ENOMEM, "out of memory while greeting");
+        link->handshake[i].may_be_cluster = link->url->kind == HLI_URL_CLUSTER;
+        if (!hli_handshake_say(&link->handshake[i], &link->conn[i], link->login.login,
+                               link->url->database, link->settings->client_name))
+            hli_link_fail(link, HL_ENOMEM, "out of memory while greeting");
     }
 }
 
@@ -340,10 +245,10 @@ static void link_on_dialled(int fd, struct hli_tls *tls, const hl_error *err, vo
     if (fd >= 0 && !is_open)
         close(fd);
     if (fd < 0)
-        link_break(link, err);
+        hli_link_break(link, err);
     else if (!is_open)
-        link_fail(link, HL_ENOMEM, strerrordesc_np(reason));
-    else if (++link->ready < LINK_CONNS)
+        hli_link_fail(link, HL_ENOMEM, strerrordesc_np(reason));
+    else if (++link->ready < link_conns(link))
         link_dial(link);
     else
         link_greet(link);
@@ -352,8 +257,8 @@ static void link_on_dialled(int fd, struct hli_tls *tls, const hl_error *err, vo
 static void link_dial(struct hli_link *link)
 {
     const struct hli_dial_args said = {
-        .url = &link->url,
-        .files = link->files,
+        .address = &link->address,
+        .tls = link->url->has_tls ? link->settings : NULL,
         .peer = &link->peer,
         .deadline = link->timer.node.at,
         .done = link_on_dialled,
@@ -362,55 +267,121 @@ static void link_dial(struct hli_link *link)
     };
 
     if (hli_dial_start(link->loop, &said, &link->dial) < 0)
-        link_fail(link, HL_ENOMEM, "out of memory while connecting");
+        hli_link_fail(link, HL_ENOMEM, "out of memory while connecting");
 }
 
-/* Certificates are renewed while a program runs, so each attempt reads them. Errors: HL_ECONN: one
- * may be there again at the next attempt. */
-static int link_read_files(struct hli_link *link, hl_error *err)
+static void link_begin_dialling(struct hli_link *link)
 {
-    hl_error reason;
-
-    if (!link->url.has_tls)
-        return 0;
-    hli_tls_free_files(link->files);
-    link->files = NULL;
-    if (hli_tls_read_files(link->settings, &link->files, &reason) == 0)
-        return 0;
-    return hli_fail(err, HL_ECONN, "%s", reason.text);
-}
-
-static void link_begin(struct hli_link *link)
-{
-    hl_error err;
-
-    link->state = LINK_DIALLING;
+    link->state = HLI_LINK_DIALLING;
     link->ready = 0;
-    link->peer.length = 0;
+    if (hli_link_is_first(link))
+        link->peer.length = 0;
+    else
+        link->peer = link->first->peer;
     hli_timer_set(link->loop, &link->timer,
                   hli_after_ms(hli_now(), link->settings->connect_timeout_ms));
-    if (link_read_files(link, &err) < 0)
-        link_break(link, &err);
+    link_dial(link);
+}
+
+static void link_on_login(struct hli_login_ask *ask, const hl_error *err)
+{
+    struct hli_link *link = HLI_OF(ask, struct hli_link, login);
+
+    if (link->state == HLI_LINK_UP)
+        hli_relogin_answered(&link->relogin, err);
+    else if (link->state == HLI_LINK_LOGIN && err)
+        hli_link_break(link, err);
+    else if (link->state == HLI_LINK_LOGIN)
+        link_begin_dialling(link);
+}
+
+/* Before the dial: a server does not wait long for a client that says nothing. */
+static void link_begin_login(struct hli_link *link)
+{
+    link->state = HLI_LINK_LOGIN;
+    hli_timer_set(link->loop, &link->timer,
+                  hli_after_ms(hli_now(), link->settings->connect_timeout_ms));
+    hli_login_fetch(&link->login, link->where);
+}
+
+static int link_move_to(struct hli_link *link, const struct hli_address *address)
+{
+    struct hli_address moved;
+
+    if (hli_address_is(&link->address, address->host, address->port))
+        return 0;
+    int rc = hli_address_init(&moved, address->host, address->port);
+    if (rc < 0)
+        return rc;
+    hli_address_deinit(&link->address);
+    link->address = moved;
+    hli_mutex_lock(&link->mutex);
+    hli_address_where(&moved, link->where);
+    hli_mutex_unlock(&link->mutex);
+    return 0;
+}
+
+int hli_link_move(struct hli_link *link, const struct hli_address *address)
+{
+    int rc = link_move_to(link, address);
+
+    if (rc < 0)
+        return rc;
+    hli_link_set_problem(link, &(const hl_error)HL_ERROR_INIT, false);
+    link->state = HLI_LINK_WAITING;
+    link->attempts = 0;
+    link->up_since = 0;
+    for (int i = 0; i < HLI_LINK_CONNS; i++)
+        link->handshake[i].past = (struct hli_handshake_past){0};
+    return 0;
+}
+
+void hli_link_located(struct hli_link *link, const struct hli_address *address, const hl_error *err)
+{
+    if (link->state != HLI_LINK_LOCATING)
+        return;
+    if (err)
+        hli_link_break(link, err);
+    else if (link_move_to(link, address) < 0)
+        hli_link_fail(link, HL_ENOMEM, "out of memory while connecting");
     else
-        link_dial(link);
+        link_begin_login(link);
+}
+
+/* LOCATING has no timer: those who know the address have deadlines of their own. */
+static void link_begin(struct hli_link *link)
+{
+    link->state = HLI_LINK_LOCATING;
+    link->events->locate(link);
+}
+
+void hli_link_hurry(struct hli_link *link)
+{
+    link->is_in_hurry = link->state == HLI_LINK_BROKEN;
+    if (link->state == HLI_LINK_WAITING)
+        hli_timer_set(link->loop, &link->timer, hli_now());
 }
 
 static void link_beat(struct hli_link *link)
 {
     hli_timer_set(link->loop, &link->timer, hli_after_ms(hli_now(), link->keepalive_ms));
     hli_pubsub_up(&link->pubsub); /* retries refused subscriptions */
-    hli_handshake_beat(&link->handshake[LINK_COMMANDS], link->handshake[LINK_COMMANDS].tells_role);
-    hli_handshake_beat(&link->handshake[LINK_PUBSUB], false);
+    hli_handshake_beat(&link->handshake[HLI_LINK_COMMANDS],
+                       link->handshake[HLI_LINK_COMMANDS].tells_role);
+    if (hli_link_is_first(link))
+        hli_handshake_beat(&link->handshake[HLI_LINK_PUBSUB], false);
 }
 
 static void link_give_up(struct hli_link *link)
 {
     hl_error err;
 
-    hli_fail(&err, HL_ECONN, "no answer%s within %lld ms", hli_dial_awaits(link->dial),
+    bool is_login = link->state == HLI_LINK_LOGIN;
+    hli_fail(&err, HL_ECONN, "no answer%s within %lld ms",
+             is_login ? " of the credentials callback" : hli_dial_awaits(link->dial),
              (long long)link->settings->connect_timeout_ms);
     hli_dial_cancel(&link->dial);
-    link_break(link, &err);
+    hli_link_break(link, &err);
 }
 
 static void link_on_timer(void *arg)
@@ -418,20 +389,22 @@ static void link_on_timer(void *arg)
     struct hli_link *link = arg;
 
     switch (link->state) {
-    case LINK_BROKEN:
+    case HLI_LINK_BROKEN:
         link_settle(link);
         break;
-    case LINK_WAITING:
+    case HLI_LINK_WAITING:
         link_begin(link);
         break;
-    case LINK_DIALLING:
-    case LINK_HANDSHAKE:
+    case HLI_LINK_LOGIN:
+    case HLI_LINK_DIALLING:
+    case HLI_LINK_HANDSHAKE:
         link_give_up(link);
         break;
-    case LINK_UP:
+    case HLI_LINK_UP:
         link_beat(link);
         break;
-    case LINK_STOPPED:
+    case HLI_LINK_LOCATING:
+    case HLI_LINK_STOPPED:
         break;
     }
 }
@@ -441,51 +414,67 @@ void hli_link_start(struct hli_link *link)
     hli_timer_set(link->loop, &link->timer, hli_now());
 }
 
-void hli_link_stop(struct hli_link *link)
+void hli_link_stop(struct hli_link *link, int code, const char *reason)
 {
-    link_fail(link, HL_ECLOSED, "the client is closed");
+    hli_link_fail(link, code, reason);
     hli_timer_clear(link->loop, &link->timer);
-    link->state = LINK_STOPPED;
+    link->state = HLI_LINK_STOPPED;
     hli_pubsub_down(&link->pubsub);
-}
-
-void hli_link_drop(struct hli_link *link, const char *reason)
-{
-    link_fail(link, HL_ESERVER, reason);
 }
 
 static void link_init_conns(struct hli_link *link, atomic_uint_fast64_t *commands)
 {
-    for (int i = 0; i < LINK_CONNS; i++) {
-        hli_conn_init(&link->conn[i], link->loop, &link_conn_events[i], link);
+    for (int i = 0; i < HLI_LINK_CONNS; i++) {
+        hli_conn_init(&link->conn[i], link->loop, &link->events->conn[i], link);
         link->conn[i].request_timeout_ms = link->settings->request_timeout_ms;
         link->conn[i].commands = commands;
-        link->conn[i].secret = link->url.password;
     }
-    link->conn[LINK_COMMANDS].polling.ns = link->settings->busy_poll_us * 1000;
+    link_hide(link, link->url->login.password);
+    link->conn[HLI_LINK_COMMANDS].polling.ns = link->settings->busy_poll_us * 1000;
 }
 
-struct hli_link *hli_link_new(struct hli_loop *loop, const hl_client_options *settings,
-                              const struct hli_url *url, const struct hli_link_listener *listener,
-                              atomic_uint_fast64_t *commands)
+static void link_init_login(struct hli_link *link, const struct hli_link_setup *setup)
+{
+    hli_login_ask_init(&link->login, setup->logins, HL_CREDENTIALS_SERVER);
+    link->login.done = link_on_login;
+    link->relogin = (struct hli_relogin){.loop = link->loop,
+                                         .ask = &link->login,
+                                         .commands = &link->conn[HLI_LINK_COMMANDS],
+                                         .pubsub = hli_link_is_first(link) ? &link->pubsub : NULL,
+                                         .where = link->where,
+                                         .log = setup->log,
+                                         .arg = setup->log_arg};
+    hli_relogin_init(&link->relogin);
+}
+
+struct hli_link *hli_link_new(const struct hli_link_setup *setup, struct hli_link *first,
+                              struct hli_lanes *lanes, const struct hli_link_events *events)
 {
     struct hli_link *link = calloc(1, sizeof(*link));
 
     if (!link)
         return NULL;
-    link->loop = loop;
-    link->state = LINK_WAITING;
-    link->settings = settings;
-    link->url = *url;
-    link->listener = *listener;
+    link->loop = setup->loop;
+    link->state = HLI_LINK_WAITING;
+    link->settings = setup->settings;
+    link->url = setup->url;
+    link->listener = setup->listener;
+    link->ups = setup->ups;
+    link->first = first ? first : link;
+    link->lanes = lanes;
+    link->events = events;
     link->keepalive_ms = LINK_KEEPALIVE_MS;
     link->timer = (struct hli_timer){.run = link_on_timer, .arg = link};
     hli_mutex_init(&link->mutex);
-    hli_url_where(&link->url, link->where, sizeof(link->where));
     atomic_init(&link->dialled, -1);
-    link_init_conns(link, commands);
-    hli_pubsub_init(&link->pubsub, &link->conn[LINK_PUBSUB]);
-    hli_loader_init(&link->loader, &link->conn[LINK_COMMANDS]);
+    link_init_conns(link, setup->commands);
+    link_init_login(link, setup);
+    hli_pubsub_init(&link->pubsub, &link->conn[HLI_LINK_PUBSUB]);
+    hli_loader_init(&link->loader, &link->conn[HLI_LINK_COMMANDS]);
+    if (setup->address && link_move_to(link, setup->address) < 0) {
+        hli_link_free(link);
+        return NULL;
+    }
     return link;
 }
 
@@ -493,14 +482,16 @@ void hli_link_free(struct hli_link *link)
 {
     if (!link)
         return;
-    for (int i = 0; i < LINK_CONNS; i++) {
+    for (int i = 0; i < HLI_LINK_CONNS; i++) {
         hli_handshake_deinit(&link->handshake[i]);
         hli_conn_deinit(&link->conn[i]);
     }
+    hli_op_deinit(&link->kill);
     hli_loader_deinit(&link->loader);
     hli_pubsub_deinit(&link->pubsub);
-    hli_tls_free_files(link->files);
-    hli_url_deinit(&link->url);
+    hli_relogin_deinit(&link->relogin);
+    hli_login_ask_deinit(&link->login);
+    hli_address_deinit(&link->address);
     hli_mutex_deinit(&link->mutex);
     free(link);
 }
@@ -509,7 +500,7 @@ void hli_link_abandon(struct hli_link *link)
 {
     int dialled = atomic_exchange(&link->dialled, -1);
 
-    for (int i = 0; i < LINK_CONNS; i++)
+    for (int i = 0; i < HLI_LINK_CONNS; i++)
         hli_conn_abandon(&link->conn[i]);
     if (dialled >= 0)
         close(dialled);

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * The link: everything between one client and one server. It has two connections, one for commands
- * and one for pub/sub; when one is lost, both are closed. The link does their handshakes, watches
- * them by PING, and reconnects with backoff.
+ * The link: a connection for commands between one client and one server. The first link to a server
+ * has one for pub/sub beside it; when one is lost, both are closed. The link does their handshakes,
+ * watches them by PING, and reconnects with backoff. The links to one server are made and closed
+ * together (lanes.h).
  *
  * The link never sends a request twice: when it comes up again, the listener's objects decide what
  * to send.
@@ -12,34 +13,63 @@
 #define HLI_REDIS_LINK_H
 
 #include "base/thread.h"
+#include "redis/logins.h"
 #include "redis/pubsub.h"
 #include "redis/url.h"
 
 #include <hirelock/client.h>
 
+struct hli_link;
+
 struct hli_link_listener { /* on the loop thread */
-    void (*up)(void *arg);
-    void (*down)(const hl_error *err, void *arg);   /* the link was up */
-    void (*failed)(const hl_error *err, void *arg); /* an attempt to connect failed */
+    void (*up)(struct hli_link *link, void *arg);
+    void (*down)(struct hli_link *link, const hl_error *err, void *arg); /* the link was up */
+    /* An attempt to connect failed. */
+    void (*failed)(struct hli_link *link, const hl_error *err, void *arg);
+    /* The link is up, and the master says its replication offset, and that of its foremost replica
+     * (-1: it has none): at once, and then every few seconds. NULL: of no interest. */
+    void (*replicated)(struct hli_link *link, int64_t offset, int64_t replica_offset, void *arg);
+    /* Before each attempt of a first link: finds out where the server is, and ends in
+     * hli_lanes_located(). NULL: it stays where it is. */
+    void (*locate)(struct hli_link *link, void *arg);
+    /* In a cluster: the answer may say that another node serves the slot (MOVED, ASK), or none
+     * (CLUSTERDOWN). May change the answer; or sends the request to another link, returns true, and
+     * this answer goes to nobody. NULL: the server is no node of a cluster. */
+    bool (*redirected)(struct hli_link *link, struct hli_op *op, struct hli_answer *answer,
+                       void *arg);
     void *arg;
 };
 
-struct hli_link;
-
-/* Borrows the settings, and takes over the URL on success. NULL when memory is out. */
-struct hli_link *hli_link_new(struct hli_loop *loop, const hl_client_options *settings,
-                              const struct hli_url *url, const struct hli_link_listener *listener,
-                              atomic_uint_fast64_t *commands);
+struct hli_link_setup {
+    struct hli_loop *loop;
+    const hl_client_options *settings; /* borrowed, as the next */
+    const struct hli_url *url;
+    struct hli_logins *logins;         /* how to log in; borrowed */
+    const struct hli_address *address; /* copied; NULL: `locate` says it */
+    struct hli_link_listener listener;
+    void (*log)(hl_log_level level, const char *text, void *arg);
+    void *log_arg;
+    atomic_uint_fast64_t *commands, *ups; /* counters of requests, and of links that are up */
+};
 
 /* Any thread: begins to connect, on the loop. */
 void hli_link_start(struct hli_link *link);
-/* Closes everything; the requests in flight end as HLI_UNKNOWN. */
-void hli_link_stop(struct hli_link *link); /* loop thread */
-void hli_link_free(struct hli_link *link); /* stopped; NULL is fine */
+
+/* A stopped link begins anew at this address (borrowed), when it is started. Errors: HL_ENOMEM.
+ * Loop thread. */
+int hli_link_move(struct hli_link *link, const struct hli_address *address);
+
+/* There is news: a link that was lost, or whose last attempt failed, makes its next one without a
+ * pause. Loop thread. */
+void hli_link_hurry(struct hli_link *link);
 
 /* Any thread. done runs at once with HLI_UNSENT when the link is not up, and with HLI_BOUNCED when
  * the request is not wanted any more. */
 void hli_link_send(struct hli_link *link, struct hli_op *op);
+
+/* Sends a request behind ASKING, in one piece: a node that imports a slot serves it then. False
+ * when the link is not up: nothing was sent. Loop thread. */
+bool hli_link_send_asking(struct hli_link *link, struct hli_op *op);
 
 /* This thread promises to block for the requests that it sends from now on, and then to lead: if it
  * is given the role, no other thread reads the answers until then. */
@@ -60,15 +90,12 @@ void hli_link_listen(struct hli_link *link, struct hli_gate *gate, hli_ns deadli
  * not been tried yet. */
 int hli_link_problem(struct hli_link *link, hl_error *ret_err);
 
-/* Drops the link, because this server must not be used. Loop thread. */
-void hli_link_drop(struct hli_link *link, const char *reason);
+/* The first link to the server of this link; itself if it is that. Any thread. */
+struct hli_link *hli_link_first(struct hli_link *link);
 
-struct hli_pubsub *hli_link_pubsub(struct hli_link *link); /* loop thread */
+struct hli_pubsub *hli_link_pubsub(struct hli_link *link); /* the first link's; loop thread */
 
 /* "127.0.0.1:6379" */
-const char *hli_link_where(const struct hli_link *link);
-
-/* In a forked child. */
-void hli_link_abandon(struct hli_link *link);
+void hli_link_where(struct hli_link *link, char text[HLI_WHERE_SIZE]); /* any thread */
 
 #endif

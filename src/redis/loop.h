@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The loop: one thread that owns libevent's base. It connects, reads, and runs every timer of a
- * client. Other threads reach it by tasks and timers only. User code never runs on it.
+ * client. Other threads reach it by tasks and timers only. No user code runs on it but the
+ * address_map (route/address_map.h).
  */
 #ifndef HLI_REDIS_LOOP_H
 #define HLI_REDIS_LOOP_H

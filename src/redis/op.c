@@ -7,14 +7,14 @@
 
 #include <hirelock/error.h>
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     ARGS_NUMBER = 24, /* bytes of a number as text, with a NUL; enough for "$length\r\n" */
     ARGS_HEAD = 128,  /* bytes of the first words of a script's call */
+    ARGS_SHA1 = 40,
 };
 
 struct hli_bytes hli_bytes_of(const char *text)
@@ -53,60 +53,103 @@ static void args_grow(struct hli_args *args, size_t length)
     args->size = size;
 }
 
-/* Adds a word; data NULL: the caller writes the bytes. Returns their place. */
-static char *args_add(struct hli_args *args, const void *data, size_t length)
+/* A request has many numbers, and printf() for them took a third of the library's own CPU time. */
+static char *args_write_decimal(char *to, uint64_t number)
 {
-    static const char end[] = {'\r', '\n'};
-    size_t needed = ARGS_NUMBER + length + sizeof(end);
+    char digits[20];
+    size_t count = 0;
+
+    do {
+        digits[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    while (count > 0)
+        *to++ = digits[--count];
+    return to;
+}
+
+static const char args_eol[] = {'\r', '\n'};
+
+/* data NULL: the caller writes the bytes. */
+void hli_args_bytes(struct hli_args *args, struct hli_bytes word)
+{
+    size_t needed = ARGS_NUMBER + word.length + sizeof(args_eol);
 
     if (!args->has_failed && args->size - args->used < needed)
         args_grow(args, needed);
     if (args->has_failed)
-        return NULL;
+        return;
     HLI_CHECK(args->bytes);
-    char *word = args->bytes + args->used;
-    word += snprintf(word, ARGS_NUMBER, "$%zu\r\n", length);
-    if (data && length > 0)
-        memcpy(word, data, length);
-    memcpy(word + length, end, sizeof(end));
-    args->used = (size_t)(word - args->bytes) + length + sizeof(end);
+    char *at = args->bytes + args->used;
+    *at++ = '$';
+    at = args_write_decimal(at, word.length);
+    memcpy(at, args_eol, sizeof(args_eol));
+    at += sizeof(args_eol);
+    if (word.data && word.length > 0)
+        memcpy(at, word.data, word.length);
+    at += word.length;
+    memcpy(at, args_eol, sizeof(args_eol));
+    args->used = (size_t)(at - args->bytes) + sizeof(args_eol);
     args->count++;
-    return word;
 }
 
 char *hli_args_room(struct hli_args *args, size_t length)
 {
-    return args_add(args, NULL, length);
+    hli_args_bytes(args, (struct hli_bytes){NULL, length});
+    return args->has_failed ? NULL : args->bytes + args->used - sizeof(args_eol) - length;
 }
 
-void hli_args_bytes(struct hli_args *args, struct hli_bytes word)
+void hli_args_key(struct hli_args *args, struct hli_bytes key)
 {
-    args_add(args, word.data, word.length);
+    HLI_CHECK(args->has_failed || args->count == args->key_count);
+    args->key_count++;
+    hli_args_bytes(args, key);
 }
 
 void hli_args_text(struct hli_args *args, const char *text)
 {
-    args_add(args, text, strlen(text));
+    hli_args_bytes(args, (struct hli_bytes){text, strlen(text)});
 }
 
 void hli_args_number(struct hli_args *args, int64_t number)
 {
-    char text[ARGS_NUMBER];
+    uint64_t size = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    char text[ARGS_NUMBER], *at = text;
 
-    args_add(args, text, (size_t)snprintf(text, sizeof(text), "%" PRId64, number));
+    if (number < 0)
+        *at++ = '-';
+    at = args_write_decimal(at, size);
+    hli_args_bytes(args, (struct hli_bytes){text, (size_t)(at - text)});
+}
+
+/* "$12\r\n" or "*12\r\n", without a NUL. */
+static char *args_write_count(char *to, char kind, size_t count)
+{
+    *to++ = kind;
+    to = args_write_decimal(to, count);
+    memcpy(to, args_eol, sizeof(args_eol));
+    return to + sizeof(args_eol);
 }
 
 /* Writes the number of words, and those that a script's call begins with. */
 static size_t args_write_head(const struct hli_args *args, char head[ARGS_HEAD])
 {
+    static const char verb[] = "$7\r\nEVALSHA\r\n$40\r\n";
     char keys[ARGS_NUMBER];
+    size_t length = (size_t)(args_write_decimal(keys, args->key_count) - keys);
 
     if (args->script < 0)
-        return (size_t)snprintf(head, ARGS_HEAD, "*%zu\r\n", args->count);
-    const char *sha1 = hli_script_table[args->script].sha1;
-    int length = snprintf(keys, sizeof(keys), "%zu", args->key_count);
-    return (size_t)snprintf(head, ARGS_HEAD, "*%zu\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$%d\r\n%s\r\n",
-                            3 + args->count, sha1, length, keys);
+        return (size_t)(args_write_count(head, '*', args->count) - head);
+    char *at = args_write_count(head, '*', 3 + args->count);
+    memcpy(at, verb, sizeof(verb) - 1);
+    at += sizeof(verb) - 1;
+    memcpy(at, hli_script_table[args->script].sha1, ARGS_SHA1);
+    at += ARGS_SHA1;
+    memcpy(at, args_eol, sizeof(args_eol));
+    at = args_write_count(at + sizeof(args_eol), '$', length);
+    memcpy(at, keys, length);
+    memcpy(at + length, args_eol, sizeof(args_eol));
+    return (size_t)(at - head) + length + sizeof(args_eol);
 }
 
 int hli_args_end(struct hli_args *args, struct hli_op *op)
@@ -138,6 +181,16 @@ int hli_op_command(struct hli_op *op, const struct hli_bytes *words, size_t coun
     return hli_args_end(&args, op);
 }
 
+int hli_op_texts(struct hli_op *op, const char *const *words)
+{
+    struct hli_args args;
+
+    hli_args_begin(&args);
+    for (; *words; words++)
+        hli_args_text(&args, *words);
+    return hli_args_end(&args, op);
+}
+
 bool hli_op_is_wanted(const struct hli_op *op)
 {
     return !op->is_wanted || op->is_wanted(op);
@@ -148,4 +201,11 @@ void hli_op_deinit(struct hli_op *op)
     free(op->bytes);
     op->bytes = NULL;
     op->length = 0;
+}
+
+void hli_op_wipe(struct hli_op *op)
+{
+    if (op->bytes)
+        explicit_bzero(op->bytes, op->length);
+    hli_op_deinit(op);
 }

@@ -24,6 +24,7 @@ struct hli_op {
     hli_ns sent_at;        /* set just before it is queued; read in done */
     int script;            /* an hli_script_id, or -1 */
     unsigned bounces;      /* in a row; for the thread with the reader's role */
+    bool is_asking;        /* it stands behind ASKING, which has a reply of its own */
     unsigned more_replies; /* after the first, unless that is an error; `done` gets the last */
 
     /* Runs exactly once for each time the op was sent: on the loop thread; for HLI_UNSENT on the
@@ -62,6 +63,9 @@ struct hli_args {
 void hli_args_begin(struct hli_args *args);
 void hli_args_begin_script(struct hli_args *args, hli_script_id script, size_t key_count);
 
+/* One more key of a script's call, behind those that the begin counted and before other words. */
+void hli_args_key(struct hli_args *args, struct hli_bytes key);
+
 void hli_args_bytes(struct hli_args *args, struct hli_bytes word);
 void hli_args_text(struct hli_args *args, const char *text);
 /* Numbers are written here, so that no script has to round one. */
@@ -76,7 +80,11 @@ int hli_args_end(struct hli_args *args, struct hli_op *op);
 /* All three in one, of a plain command. Errors: as the end. */
 int hli_op_command(struct hli_op *op, const struct hli_bytes *words, size_t count);
 
+/* The same of texts, with NULL behind the last one. */
+int hli_op_texts(struct hli_op *op, const char *const *words);
+
 bool hli_op_is_wanted(const struct hli_op *op);
 void hli_op_deinit(struct hli_op *op);
+void hli_op_wipe(struct hli_op *op); /* the same, of a request that has a secret */
 
 #endif

@@ -107,9 +107,14 @@ void hli_outbox_close(struct hli_outbox *outbox)
 
 void hli_outbox_put(struct hli_outbox *outbox, const char *bytes, size_t length)
 {
+    outbox->waiting_count++;
+    hli_outbox_put_before(outbox, bytes, length);
+}
+
+void hli_outbox_put_before(struct hli_outbox *outbox, const char *bytes, size_t length)
+{
     struct hli_outbox_buffer *waiting = &outbox->waiting;
 
-    outbox->waiting_count++;
     if (outbox->is_broken)
         return;
     if (outbox_reserve(waiting, length) < 0) {

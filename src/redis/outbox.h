@@ -48,6 +48,8 @@ void hli_outbox_close(struct hli_outbox *outbox);
 
 /* Without memory the outbox becomes broken. */
 void hli_outbox_put(struct hli_outbox *outbox, const char *bytes, size_t length);
+/* The same, of bytes that belong to the request that is put next. */
+void hli_outbox_put_before(struct hli_outbox *outbox, const char *bytes, size_t length);
 
 /* Writes the waiting bytes, unless another thread is writing. Unlocks the mutex meanwhile. */
 void hli_outbox_write(struct hli_outbox *outbox, hli_mutex *mutex);

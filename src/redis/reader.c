@@ -8,9 +8,11 @@
 #include <hirelock/error.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 enum {
@@ -73,17 +75,28 @@ static void reader_forget(struct hli_reader *reader)
     reader->has_failed = false;
 }
 
+/* All other calls on this socket say MSG_DONTWAIT, so it need not be non-blocking itself. */
+static bool reader_limit_waits(int fd)
+{
+    const struct timeval limit = {.tv_usec = HLI_READER_WAIT_MS * 1000L};
+    int flags = fcntl(fd, F_GETFL);
+
+    return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 && flags >= 0 &&
+           fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0;
+}
+
 int hli_reader_open(struct hli_reader *reader, int fd, struct hli_tls *tls)
 {
     reader->fd = fd;
     reader->tls = hli_tls_ref(tls);
-    reader->parser = hli_parser_new();
+    reader->parser = hli_parser_new(reader->bounds);
     if (!reader->parser || reader_open_watched(reader) < 0) {
         int reason = errno;
         reader_forget(reader);
         errno = reason;
         return HL_ENOMEM;
     }
+    reader->may_wait = reader->may_be_led && reader_limit_waits(fd);
     reader->is_open = reader->is_armed = true;
     reader->role = HLI_READER_NOBODY;
     return 0;
@@ -246,13 +259,14 @@ static void reader_decrypt(struct hli_reader *reader, char *bytes, size_t size, 
     reader->has_failed = got < 0;
 }
 
-enum hli_received hli_reader_receive(struct hli_reader *reader)
+enum hli_received hli_reader_receive(struct hli_reader *reader, bool waits)
 {
     char bytes[READER_BYTES];
 
     if (reader->has_failed)
         return HLI_RECEIVED_FAILURE;
-    ssize_t got = recv(reader->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+    int flags = waits && reader->may_wait ? 0 : MSG_DONTWAIT;
+    ssize_t got = recv(reader->fd, bytes, sizeof(bytes), flags);
     if (got > 0) {
         if (reader->tls)
             reader_decrypt(reader, bytes, sizeof(bytes), (size_t)got);

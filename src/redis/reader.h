@@ -25,14 +25,19 @@ enum hli_reader_role {
     HLI_READER_BUSY, /* a caller has it and reads: the loop has to wait for a moment */
 };
 
-struct hli_reader {           /* guarded by the connection's mutex, but where noted */
-    bool may_be_led;          /* immutable */
-    int fd;                   /* immutable while open */
-    struct hli_tls *tls;      /* the same; NULL: none; counted */
-    atomic_int watched;       /* the epoll instance; a forked child closes it */
-    struct hli_wakefd wakefd; /* wakes the leader; a forked child closes it */
+/* While a leader waits inside a receive, nobody can wake it: neither a cancel nor the loop. */
+enum { HLI_READER_WAIT_MS = 4 };
+
+struct hli_reader {                        /* guarded by the connection's mutex, but where noted */
+    bool may_be_led;                       /* immutable, as the next */
+    const struct hli_reply_bounds *bounds; /* borrowed; NULL: the usual ones */
+    int fd;                                /* immutable while open */
+    struct hli_tls *tls;                   /* the same; NULL: none; counted */
+    atomic_int watched;                    /* the epoll instance; a forked child closes it */
+    struct hli_wakefd wakefd;              /* wakes the leader; a forked child closes it */
     bool is_open, is_armed;
-    bool was_led; /* a caller has led since this was last set to false */
+    bool may_wait; /* immutable while open: a receive without MSG_DONTWAIT ends in time */
+    bool was_led;  /* a caller has led since this was last set to false */
     enum hli_reader_role role;
     const void *leader; /* the thread that leads, or NULL */
     const void *ousted; /* a thread that lost the role to the loop while it slept. Until it notices,
@@ -93,8 +98,9 @@ void hli_reader_leave(struct hli_reader *reader, enum hli_reader_role role);
 
 void hli_reader_arm(struct hli_reader *reader);
 
-/* By the thread with the role, without the mutex. */
-enum hli_received hli_reader_receive(struct hli_reader *reader);
+/* By the thread with the role, without the mutex. `waits`: for HLI_READER_WAIT_MS, or not at all
+ * where the socket cannot do that. */
+enum hli_received hli_reader_receive(struct hli_reader *reader, bool waits);
 /* The next whole reply, or NULL. Errors: HL_EPROTO, HL_ENOMEM; each later call returns the same. */
 int hli_reader_next(struct hli_reader *reader, struct hli_reply **ret_reply);
 void hli_reader_put_back(struct hli_reader *reader, struct hli_reply *reply); /* consumed */

@@ -15,9 +15,6 @@
 #include <string.h>
 
 enum {
-    REPLY_MAX_BYTES =
-        64 * 1024, /* of one whole reply; our largest, a renewal's, stays below 8 KiB */
-    REPLY_MAX_ITEMS = 1024,
     REPLY_MAX_DEPTH = 4,
     REPLY_MAX_TEXT = 1024 * 1024, /* of one text: hiredis buffers it whole, even if it is skipped */
 };
@@ -27,11 +24,15 @@ _Static_assert((int)HLI_REPLY_STRING == REDIS_REPLY_STRING &&
                    (int)HLI_REPLY_ERROR == REDIS_REPLY_ERROR,
                "texts have hiredis' numbers");
 
+/* The largest answer to our scripts, a renewal's, stays below 8 KiB. */
+static const struct hli_reply_bounds reply_bounds = {.bytes = (size_t)64 * 1024, .items = 1024};
+
 /* Stands for every skipped value, and for all values inside it. */
 static struct hli_reply reply_beyond = {.kind = HLI_REPLY_BEYOND, .is_beyond = true};
 
 struct hli_parser {
     redisReader *reader;
+    struct hli_reply_bounds bounds;
     size_t kept;    /* bytes of the reply that is being read */
     bool is_beyond; /* a value of the reply was skipped */
     bool refused;   /* a callback found a value that no Redis sends */
@@ -84,7 +85,7 @@ bool hli_reply_is_message(const struct hli_reply *reply)
 {
     const struct hli_reply *kind = hli_reply_text_at(reply, 0);
 
-    return kind && strcmp(kind->text, "message") == 0;
+    return kind && (strcmp(kind->text, "message") == 0 || strcmp(kind->text, "smessage") == 0);
 }
 
 void hli_reply_free(struct hli_reply *reply)
@@ -113,7 +114,7 @@ static struct hli_reply *reply_new(const redisReadTask *task, enum hli_reply_kin
     struct hli_reply *parent = task->parent ? task->parent->obj : NULL, *reply = &reply_beyond;
     size_t size = sizeof(struct hli_reply *) + payload;
 
-    if (parser->kept + size > REPLY_MAX_BYTES || parent == &reply_beyond) {
+    if (parser->kept + size > parser->bounds.bytes || parent == &reply_beyond) {
         parser->is_beyond = true;
     } else {
         reply = calloc(1, sizeof(*reply) + payload);
@@ -166,7 +167,7 @@ static void *reply_create_array(const redisReadTask *task, int items)
     const struct hli_parser *parser = task->privdata;
     size_t length = (size_t)items;
     size_t payload =
-        length > REPLY_MAX_ITEMS ? REPLY_MAX_BYTES : length * sizeof(struct hli_reply *);
+        length > parser->bounds.items ? parser->bounds.bytes : length * sizeof(struct hli_reply *);
 
     /* Or it is a map, set or push of RESP3. */
     if (task->type != REDIS_REPLY_ARRAY || parser->reader->ridx >= REPLY_MAX_DEPTH)
@@ -222,7 +223,7 @@ static redisReplyObjectFunctions reply_functions = {
 #endif
 };
 
-struct hli_parser *hli_parser_new(void)
+struct hli_parser *hli_parser_new(const struct hli_reply_bounds *bounds)
 {
     struct hli_parser *parser = calloc(1, sizeof(*parser));
 
@@ -233,6 +234,7 @@ struct hli_parser *hli_parser_new(void)
         return NULL;
     }
     parser->reader->privdata = parser;
+    parser->bounds = bounds ? *bounds : reply_bounds;
     return parser;
 }
 

@@ -50,10 +50,16 @@ const struct hli_reply *hli_reply_text_at(const struct hli_reply *reply, size_t 
 /* True for a message of a channel that the connection subscribes to. */
 bool hli_reply_is_message(const struct hli_reply *reply);
 
+/* What a whole reply may have: bytes, and items of each of its arrays. */
+struct hli_reply_bounds {
+    size_t bytes, items;
+};
+
 /* The parser of one connection. */
 struct hli_parser;
 
-struct hli_parser *hli_parser_new(void);
+/* bounds: copied; NULL: those of the answers to our scripts. */
+struct hli_parser *hli_parser_new(const struct hli_reply_bounds *bounds);
 void hli_parser_free(struct hli_parser *parser);
 
 /* Errors: HL_EPROTO, HL_ENOMEM. */

@@ -12,17 +12,16 @@
 #include <hirelock/client.h>
 
 struct hli_tls;
-struct hli_tls_files; /* the certificates and the key, as they were read */
 
-/* Reads the files that the options name. Errors: HL_EINVAL with the reason; HL_ENOTSUP in a build
- * without TLS; HL_ENOMEM. */
-int hli_tls_read_files(const hl_client_options *options, struct hli_tls_files **ret_files,
-                       hl_error *err);
-void hli_tls_free_files(struct hli_tls_files *files); /* NULL is fine */
+/* Reads the files that the options name, to see that they can be read. Errors: HL_EINVAL with the
+ * reason; HL_ENOTSUP in a build without TLS; HL_ENOMEM. */
+int hli_tls_check_files(const hl_client_options *options, hl_error *err);
 
 /* TLS of a connection to this host, a name or a numeric address: the server's certificate must
- * name it. NULL when memory is out. */
-struct hli_tls *hli_tls_new(const struct hli_tls_files *files, const char *host);
+ * name it, or tls_server_name if that is set. Reads the files anew, because certificates are
+ * renewed while a program runs. Errors as above. */
+int hli_tls_new(const hl_client_options *options, const char *host, struct hli_tls **ret_tls,
+                hl_error *err);
 struct hli_tls *hli_tls_ref(struct hli_tls *tls); /* NULL is fine, for both */
 void hli_tls_unref(struct hli_tls *tls);
 

@@ -1,27 +1,21 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* A build without OpenSSL: no files can be read, and so there is never a TLS connection. */
+/* A build without OpenSSL: the check of the files fails, and so there is never a TLS connection. */
 #include "base/error.h"
 #include "redis/tls.h"
 
-int hli_tls_read_files(const hl_client_options *options, struct hli_tls_files **ret_files,
-                       hl_error *err)
+int hli_tls_check_files(const hl_client_options *options, hl_error *err)
 {
     (void)options;
-    *ret_files = NULL;
     return hli_fail(err, HL_ENOTSUP,
                     "TLS: this build of hirelock has none: build it with OpenSSL (-DHL_TLS=ON)");
 }
 
-void hli_tls_free_files(struct hli_tls_files *files)
+int hli_tls_new(const hl_client_options *options, const char *host, struct hli_tls **ret_tls,
+                hl_error *err)
 {
-    (void)files;
-}
-
-struct hli_tls *hli_tls_new(const struct hli_tls_files *files, const char *host)
-{
-    (void)files, (void)host;
-    return NULL;
+    (void)host, (void)ret_tls;
+    return hli_tls_check_files(options, err);
 }
 
 struct hli_tls *hli_tls_ref(struct hli_tls *tls)

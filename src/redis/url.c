@@ -5,6 +5,7 @@
 #include "redis/url.h"
 
 #include "base/error.h"
+#include "base/secret.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,7 +13,12 @@
 #include <string.h>
 #include <strings.h>
 
-enum { URL_REDIS_PORT = 6379, URL_DATABASE_LIMIT = 1000000 };
+enum {
+    URL_REDIS_PORT = 6379,
+    URL_SENTINEL_PORT = 26379,
+    URL_DATABASE_LIMIT = 1000000,
+    URL_ADDRESS_LIMIT = 1000,
+};
 
 /* A part of the text that is not copied yet. */
 struct url_part {
@@ -20,14 +26,10 @@ struct url_part {
     size_t length;
 };
 
-/* A percent-decoded copy. Errors: HL_EINVAL (a bad escape, or %00, which would cut the string),
- * HL_ENOMEM. */
-static int url_decode(struct url_part part, char **ret_text)
+/* Percent-decodes the part to where there is room for it. Errors: HL_EINVAL (a bad escape, or %00,
+ * which would cut the string). */
+static int url_decode_to(struct url_part part, char *to)
 {
-    char *text = malloc(part.length + 1), *to = text;
-
-    if (!text)
-        return HL_ENOMEM;
     for (size_t i = 0; i < part.length; i++) {
         if (part.at[i] != '%') {
             *to++ = part.at[i];
@@ -36,17 +38,38 @@ static int url_decode(struct url_part part, char **ret_text)
         char hex[3] = {0};
         memcpy(hex, part.at + i + 1, i + 2 < part.length ? 2 : 0);
         *to = (char)strtoul(hex, NULL, 16);
-        if (strspn(hex, "0123456789abcdefABCDEF") < 2 || *to == '\0') {
-            *to = '\0';
-            hli_secret_free(text);
+        if (strspn(hex, "0123456789abcdefABCDEF") < 2 || *to == '\0')
             return HL_EINVAL;
-        }
         to++;
         i += 2;
     }
     *to = '\0';
-    *ret_text = text;
     return 0;
+}
+
+/* An owned copy. Errors: HL_EINVAL, HL_ENOMEM. */
+static int url_decode(struct url_part part, char **ret_text)
+{
+    char *text = malloc(part.length + 1);
+    int rc = text ? url_decode_to(part, text) : HL_ENOMEM;
+
+    if (rc == 0)
+        *ret_text = text;
+    else
+        free(text);
+    return rc;
+}
+
+static int url_decode_secret(struct url_part part, char **ret_secret)
+{
+    char *secret = hli_secret_new(part.length);
+    int rc = secret ? url_decode_to(part, secret) : HL_ENOMEM;
+
+    if (rc == 0)
+        *ret_secret = secret;
+    else
+        hli_secret_free(secret);
+    return rc;
 }
 
 /* Reports why a part could not be decoded. */
@@ -88,10 +111,10 @@ static int url_login(struct url_part login, struct hli_url *url, hl_error *err)
     int rc = 0;
 
     if (user.length > 0)
-        rc = url_decode(user, &url->username);
+        rc = url_decode_secret(user, &url->login.username);
     /* Both are empty, as in a template with empty variables: no login. */
     if (rc == 0 && has_password && (login.length > 0 || user.length > 0))
-        rc = url_decode(login, &url->password);
+        rc = url_decode_secret(login, &url->login.password);
     return rc == 0 ? 0 : url_undecoded(err, rc, "user or password");
 }
 
@@ -118,10 +141,11 @@ static bool url_has(struct url_part part, char mark)
 }
 
 /* host, host:port, [v6], [v6]:port */
-static int url_host(struct url_part rest, struct hli_url *url, hl_error *err)
+static int url_address(struct url_part rest, uint32_t usual_port, struct hli_address *ret_address,
+                       hl_error *err)
 {
     struct url_part host = rest, port = {NULL, 0};
-    uint32_t number = URL_REDIS_PORT;
+    uint32_t number = usual_port;
 
     if (rest.length > 0 && rest.at[0] == '[') {
         rest.at++;
@@ -140,103 +164,175 @@ static int url_host(struct url_part rest, struct hli_url *url, hl_error *err)
         return hli_fail(err, HL_EINVAL, "URL: no host");
     if (port.at && (url_number(port, UINT16_MAX, &number) < 0 || number == 0))
         return hli_fail(err, HL_EINVAL, "URL: the port is not a number from 1 to 65535");
-    url->port = (uint16_t)number;
-    int rc = url_decode(host, &url->host);
-    if (rc == 0 && !url_is_host(url->host))
+    ret_address->port = (uint16_t)number;
+    int rc = url_decode(host, &ret_address->host);
+    if (rc == 0 && !url_is_host(ret_address->host))
         return hli_fail(err, HL_EINVAL, "URL: the host holds a character that no host has");
     return rc == 0 ? 0 : url_undecoded(err, rc, "host");
 }
 
+static size_t url_count(struct url_part part, char mark)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < part.length; i++)
+        count += part.at[i] == mark;
+    return count;
+}
+
+/* One address, or several with commas between them. */
+static int url_addresses(struct url_part rest, struct hli_url *url, hl_error *err)
+{
+    uint32_t usual_port = url->kind == HLI_URL_SENTINEL ? URL_SENTINEL_PORT : URL_REDIS_PORT;
+    size_t count = url_count(rest, ',') + 1;
+    int rc = 0;
+
+    if (count > 1 && url->kind == HLI_URL_SERVER)
+        return hli_fail(err, HL_EINVAL,
+                        "URL: several hosts stand behind redis-sentinel:// or redis-cluster://");
+    if (count > URL_ADDRESS_LIMIT)
+        return hli_fail(err, HL_EINVAL, "URL: more than %d hosts", URL_ADDRESS_LIMIT);
+    url->addresses = calloc(count, sizeof(*url->addresses));
+    if (!url->addresses)
+        return url_undecoded(err, HL_ENOMEM, "host");
+    while (rc == 0 && url->address_count < count) {
+        struct url_part one = rest;
+        url_cut(&rest, ',', &one);
+        rc = url_address(one, usual_port, &url->addresses[url->address_count++], err);
+    }
+    return rc;
+}
+
 /* Else a password with an @ or / that is not encoded would become part of the host, and be shown in
  * errors. */
-static int url_check_marks(struct url_part authority, struct url_part database, hl_error *err)
+static int url_check_marks(struct url_part authority, struct url_part path, hl_error *err)
 {
-    if (url_has(authority, '@') || url_has(database, '@'))
+    if (url_has(authority, '@') || url_has(path, '@'))
         return hli_fail(err, HL_EINVAL,
                         "URL: an @ in the user or password is written %%40, a / %%2F");
     if (url_has(authority, '?'))
         return hli_fail(err, HL_EINVAL,
-                        "URL: the database is written /1; ?db= is for unix:// only");
+                        "URL: the database is written /1; ?db= is for unix:// and "
+                        "redis-sentinel://");
     return 0;
+}
+
+/* What stands behind `?`: db=n. */
+static int url_query(struct url_part query, struct hli_url *url, hl_error *err)
+{
+    if (query.length < 3 || memcmp(query.at, "db=", 3) != 0)
+        return hli_fail(err, HL_EINVAL, "URL: after ? only db=n is known");
+    return url_database((struct url_part){query.at + 3, query.length - 3}, url, err);
+}
+
+/* What stands behind the `/` of sentinels: the master's name, and ?db=n. */
+static int url_service(struct url_part rest, struct hli_url *url, hl_error *err)
+{
+    struct url_part service = rest;
+    int rc = url_cut(&rest, '?', &service) ? url_query(rest, url, err) : 0;
+
+    if (rc < 0)
+        return rc;
+    if (service.length == 0)
+        return hli_fail(err, HL_EINVAL,
+                        "URL: behind the sentinels stands the master's name, "
+                        "redis-sentinel://host/mymaster");
+    rc = url_decode(service, &url->service);
+    return rc == 0 ? 0 : url_undecoded(err, rc, "master's name");
+}
+
+static int url_path(struct url_part path, struct hli_url *url, hl_error *err)
+{
+    if (url->kind == HLI_URL_SENTINEL)
+        return url_service(path, url, err);
+    int rc = path.length > 0 ? url_database(path, url, err) : 0;
+    if (rc == 0 && url->kind == HLI_URL_CLUSTER && url->database != 0)
+        return hli_fail(err, HL_EINVAL, "URL: a cluster has only the database 0");
+    return rc;
 }
 
 static int url_parse_tcp(struct url_part rest, struct hli_url *url, hl_error *err)
 {
-    struct url_part login = {NULL, 0}, authority = rest, database = {rest.at, 0};
+    struct url_part login = {NULL, 0}, authority = rest, path = {rest.at, 0};
 
     if (url_cut(&rest, '/', &authority))
-        database = rest;
+        path = rest;
     bool has_login = url_cut(&authority, '@', &login);
-    int rc = url_check_marks(authority, database, err);
-    if (rc == 0 && database.length > 0)
-        rc = url_database(database, url, err);
+    int rc = url_check_marks(authority, path, err);
+    if (rc == 0)
+        rc = url_path(path, url, err);
     if (rc == 0 && has_login)
         rc = url_login(login, url, err);
-    return rc == 0 ? url_host(authority, url, err) : rc;
+    return rc == 0 ? url_addresses(authority, url, err) : rc;
 }
 
 static int url_parse_unix(struct url_part rest, struct hli_url *url, hl_error *err)
 {
     struct url_part path = rest;
 
-    url->kind = HLI_URL_UNIX;
     if (url_cut(&rest, '?', &path)) {
-        if (rest.length < 3 || memcmp(rest.at, "db=", 3) != 0)
-            return hli_fail(err, HL_EINVAL, "URL: after ? only db=n is known");
-        int rc = url_database((struct url_part){rest.at + 3, rest.length - 3}, url, err);
+        int rc = url_query(rest, url, err);
         if (rc < 0)
             return rc;
     }
     if (path.length == 0 || path.at[0] != '/')
         return hli_fail(err, HL_EINVAL, "URL: a unix socket needs an absolute path, unix:///path");
-    int rc = url_decode(path, &url->host);
+    url->addresses = calloc(1, sizeof(*url->addresses));
+    url->address_count = url->addresses ? 1 : 0;
+    int rc = url->addresses ? url_decode(path, &url->addresses->host) : HL_ENOMEM;
     return rc == 0 ? 0 : url_undecoded(err, rc, "path");
 }
 
-/* The text behind the scheme, or NULL. Schemes may be upper or lower case. */
-static const char *url_behind(const char *text, const char *scheme)
+/* Schemes may be upper or lower case. */
+static const struct url_scheme {
+    const char *text;
+    enum hli_url_kind kind;
+    bool has_tls;
+    int (*parse)(struct url_part rest, struct hli_url *url, hl_error *err);
+} url_schemes[] = {
+    {"redis://", HLI_URL_SERVER, false, url_parse_tcp},
+    {"rediss://", HLI_URL_SERVER, true, url_parse_tcp},
+    {"valkey://", HLI_URL_SERVER, false, url_parse_tcp},
+    {"valkeys://", HLI_URL_SERVER, true, url_parse_tcp},
+    {"unix://", HLI_URL_SERVER, false, url_parse_unix},
+    {"redis-cluster://", HLI_URL_CLUSTER, false, url_parse_tcp},
+    {"rediss-cluster://", HLI_URL_CLUSTER, true, url_parse_tcp},
+    {"valkey-cluster://", HLI_URL_CLUSTER, false, url_parse_tcp},
+    {"valkeys-cluster://", HLI_URL_CLUSTER, true, url_parse_tcp},
+    {"redis-sentinel://", HLI_URL_SENTINEL, false, url_parse_tcp},
+    {"rediss-sentinel://", HLI_URL_SENTINEL, true, url_parse_tcp},
+    {"valkey-sentinel://", HLI_URL_SENTINEL, false, url_parse_tcp},
+    {"valkeys-sentinel://", HLI_URL_SENTINEL, true, url_parse_tcp},
+};
+
+static const struct url_scheme *url_scheme_of(const char *text)
 {
-    return strncasecmp(text, scheme, strlen(scheme)) == 0 ? text + strlen(scheme) : NULL;
+    for (size_t i = 0; i < sizeof(url_schemes) / sizeof(url_schemes[0]); i++)
+        if (strncasecmp(text, url_schemes[i].text, strlen(url_schemes[i].text)) == 0)
+            return &url_schemes[i];
+    return NULL;
 }
 
 static int url_refuse_scheme(const char *text, hl_error *err)
 {
-    static const char *const later[] = {"redis-sentinel://", "redis-cluster://",
-                                        "redis-masters://"};
+    static const char later[] = "redis-masters://";
 
-    for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++)
-        if (url_behind(text, later[i]))
-            return hli_fail(err, HL_ENOTSUP, "URL: %s is not supported by this version", later[i]);
+    if (strncasecmp(text, later, sizeof(later) - 1) == 0)
+        return hli_fail(err, HL_ENOTSUP, "URL: %s is not supported by this version", later);
     return hli_fail(err, HL_EINVAL,
-                    "URL: it begins with none of redis://, rediss:// (TLS), valkey://, valkeys:// "
-                    "(TLS) and unix://");
-}
-
-/* The text behind one of the two schemes, or NULL. */
-static const char *url_behind_either(const char *text, const char *redis, const char *valkey)
-{
-    const char *rest = url_behind(text, redis);
-
-    return rest ? rest : url_behind(text, valkey);
+                    "URL: it begins with none of redis://, rediss:// (TLS), redis-sentinel://, "
+                    "redis-cluster://, rediss- for TLS, unix://, and valkey for redis");
 }
 
 int hli_url_parse(const char *text, struct hli_url *ret_url, hl_error *err)
 {
-    struct hli_url url = {.kind = HLI_URL_TCP};
-    const char *tcp = url_behind_either(text, "redis://", "valkey://");
-    const char *tls = url_behind_either(text, "rediss://", "valkeys://");
-    const char *local = url_behind(text, "unix://");
-    int rc;
+    const struct url_scheme *scheme = url_scheme_of(text);
 
-    url.has_tls = tls != NULL;
-    if (tls)
-        tcp = tls;
-    if (tcp)
-        rc = url_parse_tcp((struct url_part){tcp, strlen(tcp)}, &url, err);
-    else if (local)
-        rc = url_parse_unix((struct url_part){local, strlen(local)}, &url, err);
-    else
-        rc = url_refuse_scheme(text, err);
+    if (!scheme)
+        return url_refuse_scheme(text, err);
+    const char *rest = text + strlen(scheme->text);
+    struct hli_url url = {.kind = scheme->kind, .has_tls = scheme->has_tls};
+    int rc = scheme->parse((struct url_part){rest, strlen(rest)}, &url, err);
     if (rc < 0)
         hli_url_deinit(&url);
     else
@@ -246,23 +342,42 @@ int hli_url_parse(const char *text, struct hli_url *ret_url, hl_error *err)
 
 void hli_url_deinit(struct hli_url *url)
 {
-    free(url->host);
-    hli_secret_free(url->username);
-    hli_secret_free(url->password);
+    for (size_t i = 0; i < url->address_count; i++)
+        hli_address_deinit(&url->addresses[i]);
+    free(url->addresses);
+    free(url->service);
+    hli_login_deinit(&url->login);
+    hli_login_deinit(&url->sentinel_login);
     *url = (struct hli_url){0};
 }
 
-void hli_secret_free(char *secret)
+int hli_address_init(struct hli_address *ret_address, const char *host, uint16_t port)
 {
-    if (secret)
-        explicit_bzero(secret, strlen(secret));
-    free(secret);
+    if (!host[0] || (port != 0 && !url_is_host(host)))
+        return HL_EINVAL;
+    char *copy = strdup(host);
+    if (!copy)
+        return HL_ENOMEM;
+    *ret_address = (struct hli_address){copy, port};
+    return 0;
 }
 
-void hli_url_where(const struct hli_url *url, char *text, size_t size)
+void hli_address_deinit(struct hli_address *address)
 {
-    if (url->kind == HLI_URL_UNIX)
-        snprintf(text, size, "%s", url->host);
+    free(address->host);
+    *address = (struct hli_address){0};
+}
+
+bool hli_address_is(const struct hli_address *address, const char *host, uint16_t port)
+{
+    return address->host && address->port == port && strcasecmp(address->host, host) == 0;
+}
+
+void hli_address_where(const struct hli_address *address, char text[HLI_WHERE_SIZE])
+{
+    if (address->port == 0)
+        snprintf(text, HLI_WHERE_SIZE, "%s", address->host);
     else
-        snprintf(text, size, strchr(url->host, ':') ? "[%s]:%u" : "%s:%u", url->host, url->port);
+        snprintf(text, HLI_WHERE_SIZE, strchr(address->host, ':') ? "[%s]:%u" : "%s:%u",
+                 address->host, address->port);
 }

@@ -29,8 +29,7 @@ static inline hl_client_options acl_options(struct events *events)
  * connection is killed) and may be denied. */
 static inline bool acl_may_be_denied(const char *command)
 {
-    static const char *const optional[] = {"ping",    "role",      "info",
-                                           "client|", "pexpireat", "select"};
+    static const char *const optional[] = {"ping", "role", "info", "client", "pexpireat", "select"};
     for (size_t i = 0; i < sizeof optional / sizeof optional[0]; i++)
         if (strncmp(command, optional[i], strlen(optional[i])) == 0)
             return true;

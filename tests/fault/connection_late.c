@@ -11,22 +11,24 @@
 #include "connection_fixture.h"
 #include "support/fake_server.h"
 
-/* To let a late command run, the server must be one that refuses CLIENT KILL. */
-static const char no_kill[] = "user default on nopass ~* &* +@all -client|kill";
-
 struct late {
     struct connection c;
     hl_client *client, *other;
     hl_lock *lock, *others_lock;
 };
 
-static void late_start(struct late *late, const char *config, int64_t lease_ms)
+/* To let a late command run, the server must be one that refuses CLIENT KILL. */
+enum kill { MAY_KILL, NO_KILL };
+
+static void late_start(struct late *late, enum kill kill, int64_t lease_ms)
 {
     hl_client_options options = connection_options();
     options.watchdog_timeout_ms = lease_ms;
     options.outage_timeout_ms = slow_ms(20000);
     options.request_timeout_ms = slow_ms(1500); /* what the tests hold back ends by it */
-    late->c = connection_start(&(struct redis_options){.config = config});
+    late->c = connection_start(&(struct redis_options){.config = REDIS_LOGS_CALLS});
+    if (kill == NO_KILL)
+        redis_deny(late->c.server, "default", "client|kill");
     late->client = open_client_at(proxy_url(late->c.proxy), &options);
     late->other = open_client_at(redis_server_url(late->c.server), &options);
     late->lock = new_lock(late->client, "late");
@@ -77,10 +79,11 @@ static void late_acquire(struct late *late)
 Test(connection_late, an_acquire_of_a_dropped_connection_never_runs)
 {
     struct late late;
-    late_start(&late, NULL, slow_ms(20000));
-    int64_t killed = redis_calls(late.c.server, "client|kill");
+    late_start(&late, MAY_KILL, slow_ms(20000));
+    int64_t killed = redis_subcommand_calls(late.c.server, "client", "kill");
     late_acquire(&late);
-    check(redis_calls(late.c.server, "client|kill") >= killed + 2); /* of each connection */
+    /* Of each connection. */
+    check(redis_subcommand_calls(late.c.server, "client", "kill") >= killed + 2);
     int64_t ran = redis_evalsha_calls(late.c.server);
     late_deliver(&late);
     check_int(redis_evalsha_calls(late.c.server), ran);
@@ -92,7 +95,7 @@ Test(connection_late, an_orphan_is_gone_within_its_lease)
 {
     struct late late;
     int64_t lease_ms = slow_ms(3000);
-    late_start(&late, no_kill, lease_ms);
+    late_start(&late, NO_KILL, lease_ms);
     late_acquire(&late);
     late_deliver(&late);
     check_msg(connection_key_is_of(late.c.server, "late", late.client), "no orphan came");
@@ -106,7 +109,7 @@ Test(connection_late, an_orphan_is_gone_within_its_lease)
 Test(connection_late, an_orphan_is_cleaned_by_the_client_that_meets_it)
 {
     struct late late;
-    late_start(&late, no_kill, slow_ms(20000));
+    late_start(&late, NO_KILL, slow_ms(20000));
     late_acquire(&late);
     late_deliver(&late);
     check_msg(connection_key_is_of(late.c.server, "late", late.client), "no orphan came");
@@ -133,7 +136,7 @@ static void late_release(struct late *late)
 Test(connection_late, a_release_does_not_free_a_newer_hold_of_its_thread)
 {
     struct late late;
-    late_start(&late, no_kill, slow_ms(20000));
+    late_start(&late, NO_KILL, slow_ms(20000));
     late_release(&late);
     expect_ok(hl_lock_acquire(late.lock, ERR));
     int64_t ran = redis_evalsha_calls(late.c.server);
@@ -148,7 +151,7 @@ Test(connection_late, a_release_does_not_free_a_newer_hold_of_its_thread)
 Test(connection_late, a_release_does_not_free_the_hold_of_another_client)
 {
     struct late late;
-    late_start(&late, no_kill, slow_ms(20000));
+    late_start(&late, NO_KILL, slow_ms(20000));
     late_release(&late);
     expect_ok(hl_lock_acquire(late.others_lock, ERR));
     late_deliver(&late);
@@ -160,13 +163,13 @@ Test(connection_late, a_release_does_not_free_the_hold_of_another_client)
 /* Ids begin at 1 again when a server starts: an old id would be another client's connection. */
 Test(connection_late, no_connection_of_another_run_of_the_server_is_killed)
 {
-    server = redis_server_start(&(struct redis_options){.tcp = true});
+    server = redis_server_start(&(struct redis_options){.tcp = true, .config = REDIS_LOGS_CALLS});
     hl_client_options options = connection_options();
     hl_client *client = open_client_at(redis_server_url(server), &options);
     redis_server_restart(server);
     wait_stat(client, reconnects, 1);
     expect_ok(hl_client_ping(client, -1, ERR));
-    check_int(redis_calls(server, "client|kill"), 0);
+    check_int(redis_subcommand_calls(server, "client", "kill"), 0);
     close_client(client);
     redis_server_stop(server);
 }

@@ -26,6 +26,7 @@ static hl_client_options lead_options(int64_t busy_poll_us)
     options.request_timeout_ms = slow_ms(FOREVER_MS);
     options.outage_timeout_ms = slow_ms(FOREVER_MS);
     options.busy_poll_us = busy_poll_us;
+    options.connections = 1; /* threads take turns to lead it */
     return options;
 }
 

@@ -24,7 +24,13 @@ static void open_prepare(void *arg)
 
 static char open_url[128];
 static bool open_with_tls;
-static bool open_by_name; /* who resolves names has other words for what is short */
+static struct redis_server *sentinel; /* NULL: the URL names the server itself */
+static bool open_by_name;             /* who resolves names has other words for what is short */
+
+static void leave_address(hl_address *address, void *arg)
+{
+    (void)address, (void)arg;
+}
 
 static void open_with_all(void *arg)
 {
@@ -32,10 +38,13 @@ static void open_with_all(void *arg)
     struct subject *subject = arg;
     hl_client_options options = kit_options(slow_ms(1000), NULL);
     options.on_event = ignore_event;
+    options.address_map = leave_address;
     options.name_prefix = "prefix:";
     options.client_name = "memory";
     options.password = password;
     options.connect_timeout_ms = slow_ms(3000); /* a question to a name server may get lost */
+    if (sentinel)
+        options.sentinel_password = "watch";
     if (open_with_tls)
         options.tls_ca_file = redis_server_authority();
     subject->code = hl_client_open(open_url, &options, &subject->client, &subject->err);
@@ -116,4 +125,35 @@ Test(memory_calls, open_with_tls_succeeds_or_leaves_nothing, .init = open_start_
     open_verify(&subject, false);
     scenario.step = 23; /* an open makes thousands */
     check(failing_malloc_sweep(&scenario) >= 50);
+}
+
+static void open_start_sentinel(void)
+{
+    char config[200];
+
+    open_start();
+    snprintf(config, sizeof config,
+             "sentinel monitor mymaster 127.0.0.1 %d 1\nsentinel auth-pass mymaster secret",
+             redis_server_port(server));
+    sentinel = redis_server_start(&(struct redis_options){
+        .sentinel = true, .tcp = true, .password = "watch", .config = config});
+    snprintf(open_url, sizeof open_url, "redis-sentinel://127.0.0.1:%d/mymaster",
+             redis_server_port(sentinel));
+    files_before = census_files();
+}
+
+static void open_end_sentinel(void)
+{
+    redis_server_stop(sentinel);
+    memory_down();
+}
+
+Test(memory_calls, open_by_a_sentinel_succeeds_or_leaves_nothing, .init = open_start_sentinel,
+     .fini = open_end_sentinel)
+{
+    struct subject subject;
+    struct failing_scenario scenario = open_scenario(FAILING_THREAD, &subject);
+    check(sweep_without_leaks(&scenario) >= 8);
+    scenario = open_scenario(FAILING_PROCESS, &subject);
+    check(sweep_without_leaks(&scenario) >= 60);
 }

@@ -28,14 +28,7 @@ static void nothing_closed(struct hli_conn *conn, const hl_error *err)
     (void)conn, (void)err;
 }
 
-static void nothing_answered(struct hli_conn *conn, const struct hli_op *op,
-                             struct hli_answer *answer)
-{
-    (void)conn, (void)op, (void)answer;
-}
-
-static const struct hli_conn_events events = {.answered = nothing_answered,
-                                              .closed = nothing_closed};
+static const struct hli_conn_events events = {.closed = nothing_closed};
 
 static void on_bell(void *arg)
 {

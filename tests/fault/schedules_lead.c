@@ -44,19 +44,13 @@ static void on_closed(struct hli_conn *which, const hl_error *err)
     closed_turn = ++turns;
 }
 
-static void on_answered(struct hli_conn *which, const struct hli_op *op, struct hli_answer *answer)
-{
-    (void)which, (void)op, (void)answer;
-}
-
 static bool integers_are_plain(const struct hli_op *op, const struct hli_reply *reply)
 {
     (void)op;
     return reply->kind == HLI_REPLY_INTEGER;
 }
 
-static const struct hli_conn_events events = {
-    .answered = on_answered, .closed = on_closed, .is_plain = integers_are_plain};
+static const struct hli_conn_events events = {.closed = on_closed, .is_plain = integers_are_plain};
 
 static void on_done(struct hli_op *op, const struct hli_answer *answer)
 {

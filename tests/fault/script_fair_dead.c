@@ -262,7 +262,7 @@ Law(script_fair_dead, a_client_that_may_not_count_listeners_goes_by_the_ends)
 {
     fair_queue_of("B:1 C:1");
     fair_java_queues("J:1", 400000);
-    redis_do(server, "ACL SETUSER hltest -pubsub|numsub");
+    redis_deny(server, "hltest", "pubsub|numsub");
     fair_asked("B:1", FAIR_GRACE_MS + 1);
     check_str(fair_release("A:1"), FAIR_SEEN);
     check(strncmp(fair_ask("C:1"), "0 ", 2) == 0);

@@ -237,7 +237,9 @@ Law(script_fence, a_write_refused_for_memory_does_not_keep_the_lock)
     check_str(acquire("u:1 5000 1"), RAW_TAKEN);
     fence_load(HLI_SCRIPT_FENCE_RELEASE);
     redis_do(server, "CONFIG SET maxmemory 1");
-    check_has(set_and_release("u:1", "v 0 0 0"), RAW_DONE " OOM");
+    const char *done = set_and_release("u:1", "v 0 0 0");
+    check_msg(strncmp(done, RAW_DONE " ", strlen(RAW_DONE " ")) == 0, "%s", done);
+    check_has(done, "OOM command not allowed"); /* Redis 6 puts the line of the script before it */
     redis_do(server, "CONFIG SET maxmemory 0");
     check_int(redis_int(server, "EXISTS n d"), 0);
 }

@@ -214,7 +214,7 @@ Law(script_grant, a_client_that_may_not_count_listeners_releases_plainly)
 {
     redisContext *b = ear_open("hirelock:B " RAW_REDISSON " " RAW_OWN);
     queue_of("B:1");
-    redis_do(server, "ACL SETUSER hltest -pubsub|numsub");
+    redis_deny(server, "hltest", "pubsub|numsub");
     check_str(keep("A:1 5000"), "1 1");
     check_str(release_courteously("A:1 0 0 0"), RAW_DONE);
     ear_check(b, RAW_REDISSON, "0");

@@ -1,69 +1,10 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The permits' scripts, called raw: their keys in Redis afterwards, and their messages. */
+/* The permits' scripts, called raw: their keys in Redis afterwards, and their messages. How long a
+ * permit lasts is in script_permit_leases.c. */
 
-#include <inttypes.h>
-
-#include "script_raw.h"
-
-#define IDS "{n}:timeout"
-#define CHANNEL "redisson_sc:{n}"
-#define NEVER "922337203685477"
-#define A "aaaaaaaaaaaaaaaa" /* ids */
-#define B "bbbbbbbbbbbbbbbb"
-#define C "cccccccccccccccc"
-
-/* The words that each test varies, then those that follow from "n". */
-static const char *run(hli_script_id id, const char *words)
-{
-    return raw_run(id, words, CHANNEL " PUBLISH");
-}
-
-/* ids lease */
-static const char *take(const char *words)
-{
-    return run(HLI_SCRIPT_PERMIT_ACQUIRE, words);
-}
-
-static const char *give(const char *ids)
-{
-    return run(HLI_SCRIPT_PERMIT_RELEASE, ids);
-}
-
-/* All of them or none. */
-static const char *give_whole(const char *ids)
-{
-    return raw_run(HLI_SCRIPT_PERMIT_RELEASE, ids, CHANNEL " PUBLISH 1");
-}
-
-static const char *renew_permits(const char *words)
-{
-    return run_script(HLI_SCRIPT_PERMIT_RENEW, "n", words);
-}
-
-/* "1 available acquired" */
-static const char *inspect(void)
-{
-    return run(HLI_SCRIPT_PERMIT_INSPECT, "");
-}
-
-static int64_t left_of(const char *id)
-{
-    return redis_int(server, "ZSCORE " IDS " %s", id) - server_now_ms();
-}
-
-/* As a client leaves it whose clock is the server's. */
-static void put(const char *id, int64_t ms)
-{
-    redis_do(server, "ZADD " IDS " %lld %s", (long long)(server_now_ms() + ms), id);
-}
-
-static void check_lasts(const char *id, int64_t ms)
-{
-    int64_t left = left_of(id);
-    check_msg(left > ms - slow_ms(2000) && left <= ms, "%s lasts %d ms", id, (int)left);
-}
+#include "script_permits.h"
 
 Law(script_permits, a_permit_is_an_id_of_16_bytes_with_its_end_in_the_servers_time)
 {
@@ -72,7 +13,7 @@ Law(script_permits, a_permit_is_an_id_of_16_bytes_with_its_end_in_the_servers_ti
     check_int(redis_int(server, "GET n"), 1);
     check_lasts(A, 60000);
     check_str(take(B " 0"), "1 1");
-    check_str(redis_str(server, "ZSCORE " IDS " " B), NEVER);
+    check_str(redis_str(server, "ZSCORE " PERMIT_IDS " " B), PERMIT_NEVER);
     check_str(give(A), "1  -1");
     check_str(give(B), "1  -1");
     check_int(redis_int(server, "GET n"), 2);
@@ -97,10 +38,10 @@ Law(script_permits, an_id_is_any_16_bytes)
     check_str(
         redis_str(server, "EVALSHA %s 1 n %b 5000 c PUBLISH", acquire_script->sha1, id, sizeof id),
         "1 1");
-    check_int(redis_int(server, "ZSCORE " IDS " %b", id, sizeof id) > 0, 1);
+    check_int(redis_int(server, "ZSCORE " PERMIT_IDS " %b", id, sizeof id) > 0, 1);
     check_str(redis_str(server, "EVALSHA %s 1 n %b c PUBLISH", release_script->sha1, id, sizeof id),
               "1  -1");
-    check_int(redis_int(server, "EXISTS " IDS), 0);
+    check_int(redis_int(server, "EXISTS " PERMIT_IDS), 0);
 }
 
 Law(script_permits, several_are_taken_all_or_none)
@@ -108,10 +49,10 @@ Law(script_permits, several_are_taken_all_or_none)
     redis_do(server, "SET n 2");
     check_has(take(A B C " 5000"), "0 -1 ");
     check_int(redis_int(server, "GET n"), 2);
-    check_int(redis_int(server, "EXISTS " IDS), 0);
+    check_int(redis_int(server, "EXISTS " PERMIT_IDS), 0);
     check_str(take(A B " 5000"), "1 1");
     check_int(redis_int(server, "GET n"), 0);
-    check_int(redis_int(server, "ZCARD " IDS), 2);
+    check_int(redis_int(server, "ZCARD " PERMIT_IDS), 2);
 }
 
 Law(script_permits, a_repeated_acquire_takes_nothing_and_never_shortens)
@@ -126,7 +67,7 @@ Law(script_permits, a_repeated_acquire_takes_nothing_and_never_shortens)
     check_lasts(B, 90000);
     check_str(take(A B " 0"), "1 0");
     check_str(take(A B " 1000"), "1 0");
-    check_str(redis_str(server, "ZSCORE " IDS " " A), NEVER);
+    check_str(redis_str(server, "ZSCORE " PERMIT_IDS " " A), PERMIT_NEVER);
 }
 
 /* Another client gave one of them back meanwhile. */
@@ -137,17 +78,6 @@ Law(script_permits, an_acquire_of_which_a_part_stands_takes_the_rest)
     check_str(give(B), "1  -1");
     check_str(take(A B " 5000"), "1 1");
     check_int(redis_int(server, "GET n"), 0);
-}
-
-/* "0 pttl s us  available" */
-static void check_busy(const char *said, int64_t from_ms, int64_t to_ms, int64_t available)
-{
-    long long pttl = 0, seconds = 0, us = 0, count = -9;
-    check_msg(sscanf(said, "0 %lld %lld %lld  %lld", &pttl, &seconds, &us, &count) == 4, "%s",
-              said);
-    check_msg(pttl >= from_ms && pttl <= to_ms, "%s", said);
-    check(seconds > 1600000000 && us < 1000000);
-    check_int(count, available);
 }
 
 Law(script_permits, busy_says_when_enough_will_have_expired)
@@ -172,47 +102,6 @@ Law(script_permits, a_semaphore_that_is_not_there_has_no_permits)
     check_int(redis_int(server, "DBSIZE"), 0);
 }
 
-Law(script_permits, expired_permits_are_taken_back_first_and_announced)
-{
-    redisContext *ear = ear_open(CHANNEL);
-    redis_do(server, "SET n 0");
-    put(A, -1);
-    put(B, -5000);
-    put(C, 60000);
-    check_str(take("dddddddddddddddd 5000"), "1 1");
-    check_int(redis_int(server, "GET n"), 1);
-    ear_check(ear, CHANNEL, "1"); /* what is left */
-    check_int(redis_int(server, "ZCARD " IDS), 2);
-    put(A, -1);
-    check_str(inspect(), "1 2 2");
-    ear_check(ear, CHANNEL, "2");
-    ear_check_end(ear, CHANNEL);
-    redisFree(ear);
-}
-
-Law(script_permits, expired_permits_are_announced_even_if_too_few)
-{
-    redisContext *ear = ear_open(CHANNEL);
-    redis_do(server, "SET n 0");
-    put(C, -1);
-    check_busy(take(A B " 5000"), -1, -1, 1);
-    ear_check(ear, CHANNEL, "1");
-    redisFree(ear);
-}
-
-/* More than Lua can pass to one call. */
-Law(script_permits, many_thousands_expire_at_once)
-{
-    enum { MANY = 20000 };
-    redis_do(server, "SET n 0");
-    redis_do(server, "EVAL %s 0 %d",
-             "for i = 1, tonumber(ARGV[1]) do "
-             "redis.call('ZADD', '" IDS "', i, string.format('%016d', i)) end return 1",
-             MANY);
-    check_int(redis_int(server, "ZCARD " IDS), MANY);
-    check_str(inspect(), "1 20000 0");
-}
-
 Law(script_permits, thousands_are_taken_and_given_back_at_once)
 {
     enum { MANY = 10000 };
@@ -234,22 +123,22 @@ Law(script_permits, thousands_are_taken_and_given_back_at_once)
 
 Law(script_permits, a_release_tells_what_is_available_and_a_repeated_one_nothing)
 {
-    redisContext *ear = ear_open(CHANNEL);
+    redisContext *ear = ear_open(PERMIT_CHANNEL);
     redis_do(server, "SET n 3");
     check_str(take(A B " 5000"), "1 1");
     check_str(give(A), "1  -1");
-    ear_check(ear, CHANNEL, "2");
+    ear_check(ear, PERMIT_CHANNEL, "2");
     check_str(give(A), "0 0");
     check_str(give(A B), "1 01 -1");
-    ear_check(ear, CHANNEL, "3");
+    ear_check(ear, PERMIT_CHANNEL, "3");
     check_int(redis_int(server, "GET n"), 3);
-    ear_check_end(ear, CHANNEL);
+    ear_check_end(ear, PERMIT_CHANNEL);
     redisFree(ear);
 }
 
 Law(script_permits, a_negative_number_is_never_told)
 {
-    redisContext *ear = ear_open(CHANNEL);
+    redisContext *ear = ear_open(PERMIT_CHANNEL);
     redis_do(server, "SET n -2");
     put(A, 60000);
     put(B, 60000);
@@ -257,56 +146,42 @@ Law(script_permits, a_negative_number_is_never_told)
     put(C, -1);
     check_str(inspect(), "1 0 1");
     check_str(give(B), "1  -1");
-    ear_check(ear, CHANNEL, "1");
+    ear_check(ear, PERMIT_CHANNEL, "1");
     redisFree(ear);
-}
-
-Law(script_permits, an_expired_permit_is_given_back_once)
-{
-    redis_do(server, "SET n 0");
-    put(A, -1);
-    check_str(give(A), "0 x");
-    check_int(redis_int(server, "GET n"), 1);
-    check_str(give(A), "0 0");
-    check_int(redis_int(server, "GET n"), 1);
-    put(A, -1);
-    put(B, 60000);
-    check_str(give(A B C), "1 x10 -1");
-    check_int(redis_int(server, "GET n"), 3);
 }
 
 Law(script_permits, a_whole_release_gives_all_back_or_none_and_a_repeated_one_nothing)
 {
-    redisContext *ear = ear_open(CHANNEL);
+    redisContext *ear = ear_open(PERMIT_CHANNEL);
     redis_do(server, "SET n 3");
     check_str(take(A B " 60000"), "1 1");
     check_str(give_whole(A C B), "0 101");
     check_str(inspect(), "1 1 2");
     check_lasts(A, 60000);
-    ear_check_end(ear, CHANNEL);
+    ear_check_end(ear, PERMIT_CHANNEL);
     check_str(give_whole(A B), "1  -1");
-    ear_check(ear, CHANNEL, "3");
+    ear_check(ear, PERMIT_CHANNEL, "3");
     check_str(give_whole(A B), "0 00");
     check_int(redis_int(server, "GET n"), 3);
-    ear_check_end(ear, CHANNEL);
+    ear_check_end(ear, PERMIT_CHANNEL);
     redisFree(ear);
 }
 
 /* What has expired comes back by itself, and is told. */
 Law(script_permits, a_whole_release_with_an_expired_permit_gives_none_of_the_others_back)
 {
-    redisContext *ear = ear_open(CHANNEL);
+    redisContext *ear = ear_open(PERMIT_CHANNEL);
     redis_do(server, "SET n 0");
     put(A, 60000);
     put(B, -1);
     check_str(give_whole(A B), "0 1x");
-    ear_check(ear, CHANNEL, "1");
+    ear_check(ear, PERMIT_CHANNEL, "1");
     check_str(inspect(), "1 1 1");
     check_str(give_whole(A B), "0 10");
     check_str(inspect(), "1 1 1");
     check_str(give_whole(A), "1  -1");
-    ear_check(ear, CHANNEL, "2");
-    ear_check_end(ear, CHANNEL);
+    ear_check(ear, PERMIT_CHANNEL, "2");
+    ear_check_end(ear, PERMIT_CHANNEL);
     redisFree(ear);
 }
 
@@ -318,115 +193,39 @@ Law(script_permits, a_whole_release_counts_an_id_once_that_is_named_twice)
     check_str(inspect(), "1 1 0");
 }
 
-Law(script_permits, a_renewal_brings_nothing_back_and_never_shortens)
-{
-    redis_do(server, "SET n 5");
-    check_str(renew_permits("30000 " A), "1 -1");
-    put(A, -1);
-    check_str(renew_permits("30000 " A), "1 -1");
-    check(left_of(A) < 0);
-    put(A, 1000);
-    check_str(renew_permits("30000 " A), "");
-    check_lasts(A, 30000);
-    check_str(renew_permits("1000 " A), "");
-    check_lasts(A, 30000);
-    put(B, 1000);
-    check_str(renew_permits("50000 " A B C), "1 2"); /* two of the three are left */
-    check_lasts(B, 50000);
-    check_int(redis_int(server, "GET n"), 5);
-}
-
-Law(script_permits, a_renewal_of_many_goes_on_past_a_name_whose_keys_are_something_else)
-{
-    const struct hli_script *script = hli_script_get(HLI_SCRIPT_PERMIT_RENEW);
-    redis_do(server, "SCRIPT LOAD %b", (const char *)script->text, script->length);
-    redis_do(server, "SET {m}:timeout stranger");
-    redis_do(server, "ZADD {k{k}:timeout %lld " C, (long long)(server_now_ms() + 1000));
-    put(A, 1000);
-    check_str(redis_str(server, "EVALSHA %s 4 m n o n 60000 " A " " A " " A " " B, script->sha1),
-              "1 -1 3 -1 4 -1");
-    check_lasts(A, 60000);
-}
-
-Law(script_permits, an_end_is_set_sooner_or_later_but_not_of_an_expired_permit)
-{
-    redis_do(server, "SET n 0");
-    check_str(run(HLI_SCRIPT_PERMIT_UPDATE_LEASE, A " 60000"), "0");
-    check_int(redis_int(server, "EXISTS " IDS), 0);
-    put(A, 10000);
-    check_str(run(HLI_SCRIPT_PERMIT_UPDATE_LEASE, A " 60000"), "1");
-    check_lasts(A, 60000);
-    check_str(run(HLI_SCRIPT_PERMIT_UPDATE_LEASE, A " 5000"), "1");
-    check(left_of(A) <= 5000);
-    check_str(run(HLI_SCRIPT_PERMIT_UPDATE_LEASE, A " 0"), "1");
-    check_str(redis_str(server, "ZSCORE " IDS " " A), NEVER);
-    put(A, -1);
-    check_str(run(HLI_SCRIPT_PERMIT_UPDATE_LEASE, A " 60000"), "-1");
-    check_int(redis_int(server, "GET n"), 1);
-    check_int(redis_int(server, "EXISTS " IDS), 0);
-}
-
-Law(script_permits, the_remaining_lease_of_a_permit_is_returned)
-{
-    int64_t left = 0;
-    redis_do(server, "SET n 0");
-    check_str(run(HLI_SCRIPT_PERMIT_LEASE_LEFT, A), "0");
-    put(A, 60000);
-    check_int(sscanf(run(HLI_SCRIPT_PERMIT_LEASE_LEFT, A), "1 %" SCNd64, &left), 1);
-    check(left > 30000 && left <= 60000);
-    redis_do(server, "ZADD " IDS " " NEVER " " B);
-    check_str(run(HLI_SCRIPT_PERMIT_LEASE_LEFT, B), "1 -1");
-    put(A, -1);
-    check_str(run(HLI_SCRIPT_PERMIT_LEASE_LEFT, A), "-1");
-    check_int(redis_int(server, "GET n"), 1);
-}
-
 Law(script_permits, permits_are_set_once_or_anew_and_told)
 {
-    redisContext *ear = ear_open(CHANNEL);
+    redisContext *ear = ear_open(PERMIT_CHANNEL);
     check_str(run(HLI_SCRIPT_PERMIT_SET, "3 1"), "1");
-    ear_check(ear, CHANNEL, "3");
+    ear_check(ear, PERMIT_CHANNEL, "3");
     check_str(run(HLI_SCRIPT_PERMIT_SET, "9 1"), "0");
     check_str(take(A B " 60000"), "1 1");
     check_str(run(HLI_SCRIPT_PERMIT_SET, "5 0"), "1");
-    ear_check(ear, CHANNEL, "3");
+    ear_check(ear, PERMIT_CHANNEL, "3");
     check_str(run(HLI_SCRIPT_PERMIT_SET, "5 0"), "1"); /* again: nothing is new */
     check_str(inspect(), "1 3 2");
     check_str(run(HLI_SCRIPT_PERMIT_SET, "1 0"), "1");
     check_str(inspect(), "1 -1 2");
     check_str(run(HLI_SCRIPT_PERMIT_SET, "0 0"), "1");
     check_str(inspect(), "1 -2 2");
-    ear_check_end(ear, CHANNEL);
+    ear_check_end(ear, PERMIT_CHANNEL);
     redisFree(ear);
 }
 
 Law(script_permits, permits_are_made_more_and_fewer)
 {
-    redisContext *ear = ear_open(CHANNEL);
+    redisContext *ear = ear_open(PERMIT_CHANNEL);
     check_str(run(HLI_SCRIPT_PERMIT_ADD, "2"), "1");
-    ear_check(ear, CHANNEL, "2");
+    ear_check(ear, PERMIT_CHANNEL, "2");
     check_str(run(HLI_SCRIPT_PERMIT_ADD, "-5"), "1");
     check_str(run(HLI_SCRIPT_PERMIT_ADD, "1"), "1");
     check_str(inspect(), "1 -2 0");
     check_str(run(HLI_SCRIPT_PERMIT_ADD, "2147483647"), "1");
-    ear_check(ear, CHANNEL, "2147483645");
+    ear_check(ear, PERMIT_CHANNEL, "2147483645");
     check_has(run(HLI_SCRIPT_PERMIT_ADD, "3"), "HIRELOCK");
     check_int(redis_int(server, "GET n"), 2147483645);
-    ear_check_end(ear, CHANNEL);
+    ear_check_end(ear, PERMIT_CHANNEL);
     redisFree(ear);
-}
-
-Law(script_permits, the_ids_end_with_the_semaphore)
-{
-    redis_do(server, "SET n 2 PX 60000");
-    check_str(take(A " 5000"), "1 1");
-    int64_t left = redis_int(server, "PTTL " IDS);
-    check(left > 30000 && left <= 60000);
-    check_str(give(A), "1  -1");
-    check(redis_int(server, "PTTL n") > 30000);
-    redis_do(server, "PERSIST n");
-    check_str(take(A " 5000"), "1 1");
-    check_int(redis_int(server, "PTTL " IDS), -1);
 }
 
 Law(script_permits, bad_arguments_are_refused_and_leave_nothing_behind)
@@ -471,18 +270,18 @@ Law(script_permits, a_key_of_another_kind_is_an_error_and_stays_as_it_is)
     redis_do(server, "HSET n u:1 1");
     put(A, -1);
     check_all_say_wrongtype();
-    check_int(redis_int(server, "ZCARD " IDS), 1);
+    check_int(redis_int(server, "ZCARD " PERMIT_IDS), 1);
     redis_do(server, "DEL n");
     redis_do(server, "SET n stranger");
     check_all_say_wrongtype();
-    check_int(redis_int(server, "ZCARD " IDS), 1);
+    check_int(redis_int(server, "ZCARD " PERMIT_IDS), 1);
     redis_do(server, "SET n 3");
-    redis_do(server, "DEL " IDS);
-    redis_do(server, "SET " IDS " stranger");
+    redis_do(server, "DEL " PERMIT_IDS);
+    redis_do(server, "SET " PERMIT_IDS " stranger");
     check_all_say_wrongtype();
     check_str(renew_permits("5000 " A), "1 -1");
     check_int(redis_int(server, "GET n"), 3);
-    check_str(redis_str(server, "GET " IDS), "stranger");
+    check_str(redis_str(server, "GET " PERMIT_IDS), "stranger");
 }
 
 Law(script_permits, at_maxmemory_permits_are_renewed_and_released_but_not_taken)
@@ -508,7 +307,7 @@ Law(script_permits, at_maxmemory_permits_are_renewed_and_released_but_not_taken)
               "1  -1");
     redis_do(server, "CONFIG SET maxmemory 0");
     check_int(redis_int(server, "GET n"), 3);
-    check_int(redis_int(server, "EXISTS " IDS), 0);
+    check_int(redis_int(server, "EXISTS " PERMIT_IDS), 0);
 }
 
 /* The number is refused after the ids were written. */
@@ -517,7 +316,7 @@ Law(script_permits, a_client_that_may_not_count_acquires_nothing)
     redis_do(server, "SET n 1");
     redis_do(server, "ACL SETUSER hltest -decrby");
     check(strncmp(take(A " 5000"), "1 ", 2) != 0);
-    check_int(redis_int(server, "EXISTS " IDS), 0);
+    check_int(redis_int(server, "EXISTS " PERMIT_IDS), 0);
     redis_do(server, "ACL SETUSER hltest +decrby -publish");
     check_str(take(A " 5000"), "1 1");
     check_str(give(A), "1  -1"); /* who waits polls */

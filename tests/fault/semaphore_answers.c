@@ -3,109 +3,33 @@
 
 /*
  * Semaphores and latches over a network that loses answers, keeps requests, and is cut: each
- * command is done once, and permits that no caller waits for any more are given back.
+ * command is done once.
  */
 
-#include "connection_fixture.h"
-
-enum { COMMANDS = 0, PERMITS = 9 };
-
-/* To let a late command run, the server must be one that refuses CLIENT KILL. */
-static const char no_kill[] = "user default on nopass ~* &* +@all -client|kill";
-
-struct scene {
-    struct connection c;
-    hl_client *client;
-    hl_semaphore *semaphore;
-    hl_latch *latch;
-};
-
-static void scene_connect(struct scene *scene, int64_t outage_ms, int64_t request_ms)
-{
-    hl_client_options options = connection_options();
-    options.outage_timeout_ms = outage_ms;
-    options.request_timeout_ms = request_ms;
-    scene->client = open_client_at(proxy_url(scene->c.proxy), &options);
-    expect_ok(hl_semaphore_new(scene->client, "pool", &scene->semaphore, ERR));
-    expect_ok(hl_latch_new(scene->client, "gate", &scene->latch, ERR));
-}
-
-/* With a configuration, a request that the network keeps is given up soon. */
-static void scene_open(struct scene *scene, const char *config, int64_t outage_ms)
-{
-    scene->c = connection_start(&(struct redis_options){.config = config});
-    scene_connect(scene, outage_ms, config ? patience_ms(1500) : patience_ms(20000));
-}
-
-/* Every script is loaded by then, so that none of what follows bounces. */
-static void scene_warm_up(struct scene *scene)
-{
-    int64_t count;
-    expect_ok(hl_semaphore_try_set_permits(scene->semaphore, 0, 0, ERR));
-    expect_ok(hl_semaphore_add_permits(scene->semaphore, 3, ERR));
-    expect_ok(hl_semaphore_acquire(scene->semaphore, 1, ERR));
-    expect_ok(hl_semaphore_release(scene->semaphore, 1, ERR));
-    expect_ok(hl_semaphore_drain(scene->semaphore, &count, ERR));
-    expect_ok(hl_semaphore_available(scene->semaphore, &count, ERR));
-    expect_ok(hl_latch_try_set_count(scene->latch, 2, ERR));
-    expect_ok(hl_latch_count_down(scene->latch, ERR));
-    expect_ok(hl_latch_delete(scene->latch, ERR));
-    expect_ok(hl_latch_await(scene->latch, ERR));
-    redis_do(scene->c.server, "SET pool %d", PERMITS);
-}
-
-static void scene_start(struct scene *scene, const char *config)
-{
-    scene_open(scene, config, slow_ms(20000));
-    scene_warm_up(scene);
-}
-
-/* An answer that is held back is waited for. */
-static void scene_start_patient(struct scene *scene)
-{
-    scene->c = connection_start(NULL);
-    scene_connect(scene, slow_ms(30000), patience_ms(20000));
-    scene_warm_up(scene);
-}
-
-static void scene_stop(struct scene *scene)
-{
-    hl_semaphore_free(scene->semaphore);
-    hl_latch_free(scene->latch);
-    close_client(scene->client);
-    connection_stop(&scene->c);
-}
-
-static void expect_permits(struct scene *scene, int permits)
-{
-    check_int(redis_int(scene->c.server, "GET pool"), permits);
-}
-
-static void wait_permits(struct scene *scene, int permits)
-{
-    check(redis_wait_int(scene->c.server, permits, 5000, "GET pool"));
-}
-
-/* The answer of what is asked next is lost, and the connection with it. */
-static void lose_answer(struct scene *scene)
-{
-    proxy_cut_once(scene->c.proxy, connection_of_commands(&scene->c), PROXY_DOWN, 1, PROXY_RST);
-}
-
-static void expect_reconnects(struct scene *scene, int count)
-{
-    wait_stat(scene->client, reconnects, (uint64_t)count);
-    check_int(stats_of(scene->client).reconnects, count);
-}
+#include "semaphore_scene.h"
 
 Test(semaphore_answers, an_acquire_whose_answer_is_lost_takes_once)
 {
     struct scene scene;
-    scene_start(&scene, NULL);
+    scene_start(&scene);
     lose_answer(&scene);
     expect_ok(hl_semaphore_acquire(scene.semaphore, 4, ERR));
     expect_reconnects(&scene, 1);
     expect_permits(&scene, PERMITS - 4);
+    scene_stop(&scene);
+}
+
+Test(semaphore_answers, a_release_whose_answer_is_lost_gives_back_once)
+{
+    struct scene scene;
+    scene_start(&scene);
+    lose_answer(&scene);
+    expect_ok(hl_semaphore_release(scene.semaphore, 2, ERR));
+    expect_permits(&scene, PERMITS + 2);
+    lose_answer(&scene);
+    expect_ok(hl_semaphore_release_if_exists(scene.semaphore, 1, ERR));
+    expect_permits(&scene, PERMITS + 3);
+    expect_reconnects(&scene, 2);
     scene_stop(&scene);
 }
 
@@ -121,26 +45,12 @@ static void *release_late(void *arg)
     return NULL;
 }
 
-Test(semaphore_answers, a_release_whose_answer_is_lost_gives_back_once)
-{
-    struct scene scene;
-    scene_start(&scene, NULL);
-    lose_answer(&scene);
-    expect_ok(hl_semaphore_release(scene.semaphore, 2, ERR));
-    expect_permits(&scene, PERMITS + 2);
-    lose_answer(&scene);
-    expect_ok(hl_semaphore_release_if_exists(scene.semaphore, 1, ERR));
-    expect_permits(&scene, PERMITS + 3);
-    expect_reconnects(&scene, 2);
-    scene_stop(&scene);
-}
-
 /* The note of the first copy stands for a minute, less what a copy may take. */
 Test(semaphore_answers, a_release_is_not_repeated_when_its_note_may_be_gone)
 {
     struct scene scene;
     hl_client_options options = connection_options();
-    scene_start(&scene, NULL);
+    scene_start(&scene);
     options.request_timeout_ms = 29950; /* a minute less twice that: 100 ms */
     options.outage_timeout_ms = -1;
     hl_client *client = open_client_at(proxy_url(scene.c.proxy), &options);
@@ -170,7 +80,7 @@ Test(semaphore_answers, any_other_call_without_its_answer_is_done_once)
 {
     struct scene scene;
     int64_t drained = 0;
-    scene_start(&scene, NULL);
+    scene_start(&scene);
     lose_answer(&scene);
     expect_ok(hl_semaphore_add_permits(scene.semaphore, -3, ERR));
     expect_permits(&scene, PERMITS - 3);
@@ -189,7 +99,7 @@ Test(semaphore_answers, any_other_call_without_its_answer_is_done_once)
 Test(semaphore_answers, a_latch_is_counted_down_once_though_the_answer_is_lost)
 {
     struct scene scene;
-    scene_start(&scene, NULL);
+    scene_start(&scene);
     lose_answer(&scene);
     expect_ok(hl_latch_try_set_count(scene.latch, 3, ERR));
     lose_answer(&scene);
@@ -207,153 +117,10 @@ Test(semaphore_answers, a_latch_is_counted_down_once_though_the_answer_is_lost)
     scene_stop(&scene);
 }
 
-/* The server has given permits, and the caller has gone before it learns of them. */
-Test(semaphore_answers, permits_that_come_after_the_wait_return)
-{
-    struct scene scene;
-    scene_start_patient(&scene);
-    proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
-    check(hl_semaphore_acquire_for(scene.semaphore, 4, 50, NULL) < 0);
-    wait_permits(&scene, PERMITS - 4);
-    proxy_release(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
-    wait_permits(&scene, PERMITS);
-    expect_ok(hl_semaphore_acquire(scene.semaphore, PERMITS, ERR));
-    scene_stop(&scene);
-}
-
-/* The same, and its connection is lost too: the undo goes by the next one. */
-Test(semaphore_answers, permits_of_a_lost_connection_return)
-{
-    struct scene scene;
-    scene_start(&scene, NULL);
-    proxy_refuse(scene.c.proxy, true);
-    lose_answer(&scene);
-    check(hl_semaphore_acquire_for(scene.semaphore, 4, 50, NULL) < 0);
-    wait_permits(&scene, PERMITS - 4);
-    proxy_refuse(scene.c.proxy, false);
-    wait_permits(&scene, PERMITS);
-    scene_stop(&scene);
-}
-
-struct posted {
-    atomic_int done;
-    atomic_int code;
-};
-
-static void posted_done(int code, const hl_error *err, void *arg)
-{
-    struct posted *posted = arg;
-    (void)err;
-    atomic_store(&posted->code, code);
-    atomic_fetch_add(&posted->done, 1);
-}
-
-static bool posted_are_done(void *arg)
-{
-    return atomic_load(&((struct posted *)arg)->done) > 0;
-}
-
-static void posted_wait(struct posted *posted, int code)
-{
-    check(wait_until(posted_are_done, posted, 5000));
-    check_int(atomic_load(&posted->done), 1);
-    check_int(atomic_load(&posted->code), code);
-}
-
-/* One request was for two waiters; one of them has left when it is answered. */
-Test(semaphore_answers, permits_of_a_departed_waiter_return)
-{
-    struct scene scene;
-    struct posted first = {0}, second = {0};
-    hl_cancel *cancel = NULL;
-    expect_ok(hl_cancel_new(&cancel));
-    scene_start_patient(&scene);
-    expect_ok(hl_semaphore_acquire(scene.semaphore, PERMITS, ERR));
-    hl_wait_options options = HL_WAIT_OPTIONS_INIT;
-    options.wait_ms = HL_WAIT_FOREVER;
-    expect_ok(hl_semaphore_acquire_async(scene.semaphore, 3, &options, posted_done, &first));
-    options.cancel = cancel;
-    expect_ok(hl_semaphore_acquire_async(scene.semaphore, 4, &options, posted_done, &second));
-    check(redis_wait_subscribers(scene.c.server, "redisson_sc:{pool}", 1, 5000));
-    expect_ok(hl_client_ping(scene.client, -1, ERR));
-    proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
-    redis_do(scene.c.server, "SET pool %d", PERMITS);
-    redis_do(scene.c.server, "PUBLISH redisson_sc:{pool} 9");
-    wait_permits(&scene, PERMITS - 7);
-    hl_cancel_fire(cancel);
-    posted_wait(&second, HL_ECANCELED);
-    proxy_release(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
-    posted_wait(&first, HL_OK);
-    wait_permits(&scene, PERMITS - 3);
-    expect_ok(hl_semaphore_acquire(scene.semaphore, PERMITS - 3, ERR));
-    hl_cancel_free(cancel);
-    scene_stop(&scene);
-}
-
-/* Permits for a departed waiter that suffice for another one: the client keeps them. */
-Test(semaphore_answers, permits_of_a_departed_waiter_serve_the_next)
-{
-    struct scene scene;
-    struct posted first = {0}, second = {0};
-    hl_cancel *cancel = NULL;
-    expect_ok(hl_cancel_new(&cancel));
-    scene_start_patient(&scene);
-    hl_wait_options options = HL_WAIT_OPTIONS_INIT;
-    options.wait_ms = HL_WAIT_FOREVER;
-    options.cancel = cancel;
-    proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
-    expect_ok(hl_semaphore_acquire_async(scene.semaphore, PERMITS, &options, posted_done, &first));
-    wait_permits(&scene, 0);
-    options.cancel = NULL;
-    expect_ok(hl_semaphore_acquire_async(scene.semaphore, 2, &options, posted_done, &second));
-    hl_cancel_fire(cancel);
-    posted_wait(&first, HL_ECANCELED);
-    proxy_release(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
-    posted_wait(&second, HL_OK);
-    wait_permits(&scene, PERMITS - 2);
-    hl_cancel_free(cancel);
-    scene_stop(&scene);
-}
-
-Test(semaphore_answers, permits_of_a_closed_client_return)
-{
-    struct scene scene;
-    struct posted posted = {0};
-    scene_start_patient(&scene);
-    proxy_delay(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN, slow_ms(500));
-    hl_wait_options options = HL_WAIT_OPTIONS_INIT;
-    options.wait_ms = HL_WAIT_FOREVER;
-    expect_ok(hl_semaphore_acquire_async(scene.semaphore, 4, &options, posted_done, &posted));
-    wait_permits(&scene, PERMITS - 4);
-    hl_semaphore_free(scene.semaphore);
-    hl_latch_free(scene.latch);
-    close_client(scene.client);
-    posted_wait(&posted, HL_ECANCELED);
-    expect_permits(&scene, PERMITS);
-    connection_stop(&scene.c);
-}
-
-static bool is_delivered(void *arg)
-{
-    struct scene *scene = arg;
-    return proxy_kept(scene->c.proxy, PROXY_EVERY, PROXY_UP) == 0;
-}
-
-/* What the network kept of a connection that was given up arrives, and runs. */
-static void deliver(struct scene *scene)
-{
-    int64_t ran = redis_evalsha_calls(scene->c.server);
-    check(proxy_kept(scene->c.proxy, PROXY_EVERY, PROXY_UP) > 0);
-    proxy_release(scene->c.proxy, PROXY_EVERY, PROXY_UP);
-    check(wait_until(is_delivered, scene, 5000));
-    check(redis_wait_clients(scene->c.server, REDIS_NORMAL, 1, 5000));
-    check(redis_evalsha_calls(scene->c.server) > ran);
-}
-
 Test(semaphore_answers, a_request_of_a_dropped_connection_takes_nothing_more_when_it_arrives)
 {
     struct scene scene;
-    scene_start(&scene, no_kill);
+    scene_start_without_kill(&scene);
     proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_UP);
     expect_ok(hl_semaphore_acquire(scene.semaphore, 4, ERR));
     expect_ok(hl_semaphore_release(scene.semaphore, 4, ERR));
@@ -364,24 +131,10 @@ Test(semaphore_answers, a_request_of_a_dropped_connection_takes_nothing_more_whe
     scene_stop(&scene);
 }
 
-Test(semaphore_answers, a_request_of_a_wait_that_is_over_takes_nothing_when_it_arrives)
-{
-    struct scene scene;
-    scene_start(&scene, no_kill);
-    proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_UP);
-    check(hl_semaphore_acquire_for(scene.semaphore, 4, slow_ms(20), NULL) < 0);
-    expect_reconnects(&scene, 1);
-    expect_ok(hl_semaphore_acquire(scene.semaphore, 1, ERR));
-    expect_ok(hl_semaphore_release(scene.semaphore, 1, ERR));
-    deliver(&scene);
-    expect_permits(&scene, PERMITS);
-    scene_stop(&scene);
-}
-
 Test(semaphore_answers, a_release_of_a_dropped_connection_gives_nothing_more_when_it_arrives)
 {
     struct scene scene;
-    scene_start(&scene, no_kill);
+    scene_start_without_kill(&scene);
     proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_UP);
     expect_ok(hl_semaphore_release(scene.semaphore, 4, ERR));
     for (int i = 0; i < 3; i++)
@@ -394,7 +147,7 @@ Test(semaphore_answers, a_release_of_a_dropped_connection_gives_nothing_more_whe
 Test(semaphore_answers, a_count_of_a_dropped_connection_counts_nothing_more_when_it_arrives)
 {
     struct scene scene;
-    scene_start(&scene, no_kill);
+    scene_start_without_kill(&scene);
     expect_ok(hl_latch_try_set_count(scene.latch, 5, ERR));
     proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_UP);
     for (int i = 0; i < 3; i++)
@@ -483,7 +236,7 @@ Test(semaphore_answers, a_deed_without_any_answer_ends_as_unknown)
 Test(semaphore_answers, a_connection_cut_anywhere_changes_no_sum, .timeout = 120)
 {
     struct scene scene;
-    scene_start(&scene, NULL);
+    scene_start(&scene);
     for (uint64_t bytes = 1; bytes < 1600; bytes += 37) {
         int64_t count = 0;
         proxy_cut_once(scene.c.proxy, PROXY_EVERY, bytes % 2 ? PROXY_UP : PROXY_DOWN,

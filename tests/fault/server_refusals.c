@@ -112,7 +112,8 @@ static void refusal_check_writes_come_back(struct refusal *refusal)
     check(redis_wait_int(server, 0, 5000, "EXISTS free"));
 }
 
-/* The release is not answered, goes on behind, and is done when the server takes writes again. */
+/* First of all, as a retained lock has a short lease. The release is not answered, goes on behind,
+ * and is done when the server takes writes again. */
 static void refusal_check_release_behind(struct refusal *refusal, const char *words)
 {
     hl_error err = HL_ERROR_INIT;
@@ -129,8 +130,8 @@ Law(server_refusals, without_replicas_nothing_is_taken_and_a_release_goes_on_beh
     static struct refusal r;
     refusal_begin(&r);
     redis_do(server, "CONFIG SET min-replicas-to-write 1");
-    refusal_check_acquire(&r, "NOREPLICAS");
     refusal_check_release_behind(&r, "NOREPLICAS");
+    refusal_check_acquire(&r, "NOREPLICAS");
     redis_do(server, "CONFIG SET min-replicas-to-write 0");
     check(redis_wait_int(server, 0, 2000, "EXISTS held"));
     refusal_check_writes_come_back(&r);
@@ -199,8 +200,8 @@ Law(server_refusals, a_server_that_cannot_save_takes_no_writes)
     check(redis_wait_int(server, 1, 10000, "EVAL %s 0",
                          "return string.find(redis.call('INFO','persistence'),"
                          "'rdb_last_bgsave_status:err') and 1 or 0"));
-    refusal_check_acquire(&r, "MISCONF");
     refusal_check_release_behind(&r, "MISCONF");
+    refusal_check_acquire(&r, "MISCONF");
     redis_do(server, "CONFIG SET stop-writes-on-bgsave-error no");
     check(redis_wait_int(server, 0, 2000, "EXISTS held"));
     refusal_check_writes_come_back(&r);

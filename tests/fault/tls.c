@@ -71,6 +71,14 @@ static void lock_once(hl_client *client)
     expect_ok(hl_lock_release(lock, ERR));
 }
 
+static struct tls_relay *new_relay(enum tls_relay_manner manner, char url[64])
+{
+    struct tls_relay *relay = tls_relay_start(server, redis_server_dir(server), manner);
+    free_at_end(relay, tls_relay_stop);
+    snprintf(url, 64, "rediss://127.0.0.1:%d", tls_relay_port(relay));
+    return relay;
+}
+
 TlsLaw(locks_at_a_server_whose_name_or_address_is_in_the_certificate)
 {
     lock_once(open_client_at(url_of_port("rediss", "127.0.0.1"), KNOWN()));
@@ -92,6 +100,17 @@ TlsLaw(speaks_version_1_2_with_a_server_that_knows_no_later_one)
 {
     redis_do(server, "CONFIG SET tls-protocols TLSv1.2");
     lock_once(open_client_at(url_of_port("rediss", "127.0.0.1"), KNOWN()));
+}
+
+TlsLaw(says_that_the_server_knows_no_version_that_is_new_enough)
+{
+    static const enum tls_relay_manner manner[] = {TLS_RELAY_OLD, TLS_RELAY_OLDER};
+    for (size_t i = 0; i < sizeof manner / sizeof *manner; i++) {
+        char url[64];
+        new_relay(manner[i], url);
+        expect_no_open(url, KNOWN(), HL_ECONN, "TLS: the server knows neither version 1.2 nor 1.3",
+                       "127.0.0.1");
+    }
 }
 
 TlsLaw(refuses_a_certificate_that_has_expired_and_says_when)
@@ -134,6 +153,18 @@ TlsLaw(refuses_a_certificate_for_another_host_and_names_both)
                    "not for localhost");
     lock_once(open_client_at(url_of_port("rediss", "127.0.0.1"),
                              KNOWN(.tls_server_name = "redis.example")));
+}
+
+/* As from a variable of the environment that is set to nothing. */
+TlsLaw(refuses_a_server_name_that_is_none)
+{
+    static char longer[257];
+
+    memset(longer, 'a', sizeof longer - 1);
+    expect_no_open(url_of_port("rediss", "127.0.0.1"), KNOWN(.tls_server_name = ""), HL_EINVAL,
+                   "tls_server_name has 0 bytes", "from 1 to 255");
+    expect_no_open(url_of_port("rediss", "127.0.0.1"), KNOWN(.tls_server_name = longer), HL_EINVAL,
+                   "tls_server_name has 256 bytes", "from 1 to 255");
 }
 
 TlsLaw(verifies_nothing_only_when_it_is_asked_to_and_warns_then)
@@ -228,11 +259,13 @@ Law(tls, options_need_a_url_that_asks_for_it)
 
 Law(tls, handshake_that_hangs_ends_with_the_connect_timeout)
 {
-    char url[64];
+    char url[64], within[64];
     int port = 0, fd = listener_open_tcp(&port);
+    int64_t timeout_ms = slow_ms(1000); /* the connection is up by then, on a busy machine too */
     snprintf(url, sizeof url, "rediss://127.0.0.1:%d", port);
-    expect_no_open(url, CLIENT(.connect_timeout_ms = 200), HL_ECONN, "no answer to the TLS",
-                   "within 200 ms");
+    snprintf(within, sizeof within, "within %lld ms", (long long)timeout_ms);
+    expect_no_open(url, CLIENT(.connect_timeout_ms = timeout_ms), HL_ECONN, "no answer to the TLS",
+                   within);
     close(fd);
 }
 
@@ -259,6 +292,26 @@ TlsLaw(files_are_read_anew_at_each_connect)
     show_certificate(
         &(struct certificate){.name = "server", .issuer = "ca", .hosts = "IP:127.0.0.1"});
     drop_clients(client, 1);
+    lock_once(client);
+}
+
+TlsLaw(file_that_is_missing_at_a_reconnect_is_named_until_it_is_back)
+{
+    char command[512];
+    snprintf(command, sizeof command, "cp %s %s", redis_server_authority(), file_of("copy.pem"));
+    check_int(system(command), 0);
+    hl_client *client = open_client_at(
+        url_of_port("rediss", "127.0.0.1"),
+        CLIENT(.tls_ca_file = file_of("copy.pem"), .outage_timeout_ms = slow_ms(1000)));
+    lock_once(client);
+    check_int(unlink(file_of("copy.pem")), 0);
+    redis_do(server, "CLIENT KILL TYPE normal SKIPME yes");
+    hl_error err = HL_ERROR_INIT;
+    expect_outcome(hl_lock_acquire(new_lock(client, "stock"), &err), HL_ECONN);
+    check_has(err.text, "tls_ca_file");
+    check_has(err.text, "copy.pem': no such file");
+    check_int(system(command), 0);
+    wait_stat(client, reconnects, 1);
     lock_once(client);
 }
 
@@ -326,14 +379,6 @@ TlsLaw(client_closes_in_the_middle_of_a_handshake)
     close(fd);
 }
 
-static struct tls_relay *new_relay(enum tls_relay_manner manner, char url[64])
-{
-    struct tls_relay *relay = tls_relay_start(server, redis_server_dir(server), manner);
-    free_at_end(relay, tls_relay_stop);
-    snprintf(url, 64, "rediss://127.0.0.1:%d", tls_relay_port(relay));
-    return relay;
-}
-
 /* A peer may ask for new keys at any time; the answer goes out between two requests. */
 TlsLaw(new_keys_are_answered_while_requests_go_on)
 {
@@ -386,4 +431,30 @@ TlsLaw(record_that_cannot_be_decrypted_ends_the_connection_at_once)
     expect_no_open(url, KNOWN(.connect_timeout_ms = 600000, .request_timeout_ms = 600000), HL_ECONN,
                    "TLS: ", "127.0.0.1");
     lock_once(open_client_at(url, KNOWN()));
+}
+
+static bool is_watched(void *sentinel)
+{
+    return strstr(redis_str(sentinel, "CLIENT LIST TYPE pubsub"), "name=hirelock") != NULL;
+}
+
+/* The sentinel shows the server's certificate; its own, which it was started with, is unknown. */
+TlsLaw(reaches_sentinels_and_the_master_that_they_name)
+{
+    char url[96], config[600];
+    const char *authority = file_of("ca.pem");
+    snprintf(config, sizeof config,
+             "tls-replication yes\ntls-ca-cert-file %s\ntls-cert-file %s\ntls-key-file %s\n"
+             "sentinel monitor mymaster 127.0.0.1 %d 1",
+             authority, file_of("server.pem"), file_of("server.key"), redis_server_port(server));
+    struct redis_server *sentinel = redis_server_start(
+        &(struct redis_options){.tls = true, .sentinel = true, .config = config});
+    stop_at_end(sentinel, (void (*)(void *))redis_server_stop);
+    snprintf(url, sizeof url, "rediss-sentinel://127.0.0.1:%d/mymaster",
+             redis_server_port(sentinel));
+    expect_no_open(url, CLIENT(.tls_ca_file = redis_server_authority()), HL_ECONN,
+                   "sentinel 127.0.0.1", "TLS: the server's certificate");
+    hl_client *client = open_client_at(url, CLIENT(.tls_ca_file = authority));
+    lock_once(client);
+    check(wait_until(is_watched, sentinel, 10000));
 }

@@ -96,13 +96,13 @@ FreedLaw(a_write_that_releases_comes_to_its_end)
     hl_owner *owner = made_owner();
     char value[] = "12";
     hl_fenced_write write = HL_FENCED_WRITE_INIT;
-    write.key = "data";
+    write.key = "{stock}:data"; /* of the lock's slot */
     write.value = value;
     write.value_length = strlen(value);
     expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.owner = owner), NULL));
     EXPECT_CALL(hl_lock_set_and_release_async(lock, owner, &write, record_done, &told),
                 (free_both(lock, owner), memset(value, 'x', sizeof value)), HL_OK);
-    check_str(redis_str(server, "GET data"), "12");
+    check_str(redis_str(server, "GET {stock}:data"), "12");
 }
 
 FreedLaw(calls_of_a_multi_lock_come_to_their_end)

@@ -147,7 +147,7 @@ Law(close, leaves_no_thread_and_no_descriptor)
     }
 }
 
-Law(close, of_a_client_whose_server_does_not_answer_takes_one_request_timeout)
+SingleLaw(close, of_a_client_whose_server_does_not_answer_takes_one_request_timeout)
 {
     hl_client *client = open_client(
         CLIENT(.flags = HL_CLIENT_RELEASE_ON_CLOSE, .request_timeout_ms = slow_ms(200)));
@@ -179,7 +179,7 @@ static void job_ping(void *client)
     answer = hl_client_ping(client, -1, NULL);
 }
 
-Law(close, ends_single_calls_that_are_under_way)
+SingleLaw(close, ends_single_calls_that_are_under_way)
 {
     static void (*const jobs[])(void *) = {job_inspect, job_force, job_ping};
     for (int i = 0; i < 3; i++) {
@@ -224,7 +224,7 @@ Law(close, ends_single_calls_that_wait_for_a_server)
     }
 }
 
-Law(close, tells_of_async_calls_that_are_under_way)
+SingleLaw(close, tells_of_async_calls_that_are_under_way)
 {
     hl_client *client = open_client(CLIENT(.request_timeout_ms = slow_ms(300)));
     hl_lock *lock = new_lock(client, "stock");

@@ -148,8 +148,7 @@ Law(a_database, that_is_not_there_is_refused_by_the_server)
 
 Law(a_url, of_a_later_version_is_not_supported)
 {
-    expect_from_open("redis-sentinel://127.0.0.1", HL_ENOTSUP, "redis-sentinel://");
-    expect_from_open("redis-cluster://127.0.0.1", HL_ENOTSUP, "not supported by this version");
+    expect_from_open("redis-masters://127.0.0.1", HL_ENOTSUP, "not supported by this version");
     expect_from_open("nonsense", HL_EINVAL, "redis://");
 }
 

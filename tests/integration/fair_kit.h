@@ -10,9 +10,9 @@
 #define HL_TEST_FAIR_KIT_H
 
 #include "support/actor.h"
+#include "support/ear.h"
 #include "support/kit.h"
 #include "support/process.h"
-#include "support/redis_link.h"
 
 #define FAIR_QUEUE "redisson_lock_queue:{stock}"
 #define FAIR_ENDS "redisson_lock_timeout:{stock}"
@@ -72,6 +72,14 @@ static inline void expect_listens(const char *field)
     char channel[160];
     snprintf(channel, sizeof channel, FAIR_CHANNEL "%s", field);
     check_msg(redis_wait_subscribers(server, channel, 1, 5000), "nobody listens to %s", channel);
+}
+
+/* So it is not taken for dead. */
+static inline redisContext *fair_listens(const char *field)
+{
+    char channel[160];
+    snprintf(channel, sizeof channel, FAIR_CHANNEL "%s", field);
+    return ear_open(channel);
 }
 
 /* A process of one waiter. */

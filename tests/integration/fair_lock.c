@@ -144,8 +144,7 @@ FairLaw(fair_try, gets_nothing_while_it_is_another_waiters_turn)
     hl_error err = HL_ERROR_INIT;
     begin();
     static const char head[] = "0a1b2c3d-0000-4000-8000-1234567890ab:71"; /* takes its time */
-    redisContext *ear = redis_link_connect(redis_server_socket(server));
-    freeReplyObject(redisCommand(ear, "SUBSCRIBE " FAIR_CHANNEL "%s", head));
+    redisContext *ear = fair_listens(head);
     redis_do(server, "ZADD " FAIR_ENDS " 9e12 %s", head);
     redis_do(server, "RPUSH " FAIR_QUEUE " %s", head);
     expect_ok(hl_lock_release(held, NULL));
@@ -211,7 +210,7 @@ FairLaw(fair_queue, has_one_subscription_for_each_waiter_and_none_for_a_holder)
 static void least_up(void)
 {
     setenv("HL_TEST_HANDLE", "fair", 1);
-    server = redis_server_start(&(struct redis_options){
+    server_up_with(&(struct redis_options){
         .config =
             "user locker on >pw resetkeys ~lock:* ~redisson_lock_queue:{lock:* "
             "~redisson_lock_timeout:{lock:* ~hirelock_fair:{lock:* "

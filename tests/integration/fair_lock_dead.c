@@ -125,8 +125,7 @@ FairLaw(fair_silent, head_that_does_not_come_makes_no_waiter_spin)
 {
     static const char head[] = "0a1b2c3d-0000-4000-8000-1234567890ab:71";
     begin_polling(1000);
-    redisContext *ear = redis_link_connect(redis_server_socket(server));
-    freeReplyObject(redisCommand(ear, "SUBSCRIBE " FAIR_CHANNEL "%s", head));
+    redisContext *ear = fair_listens(head);
     redis_do(server, "ZADD " FAIR_ENDS " 9e12 %s", head);
     redis_do(server, "RPUSH " FAIR_QUEUE " %s", head);
     struct actor *actor[ROW];
@@ -217,7 +216,7 @@ static void row_end(struct actor *actor[ROW])
 static void appending_up(void)
 {
     setenv("HL_TEST_HANDLE", "fair", 1);
-    server = redis_server_start(&(struct redis_options){.appendonly = true});
+    server_up_with(&(struct redis_options){.appendonly = true});
 }
 
 FairLawWith(fair_living, waiters_are_served_by_a_server_that_was_restarted, appending_up,

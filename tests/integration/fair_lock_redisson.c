@@ -21,7 +21,7 @@ static void check_gone_but_for_signs(void)
 static redisContext *java_waits_as(const char *owner, int place)
 {
     check(java_asks(owner) >= 0);
-    redisContext *ear = java_listens(owner);
+    redisContext *ear = fair_listens(owner);
     check(java_asks(owner) > 0);
     expect_queued(place);
     return ear;
@@ -216,7 +216,7 @@ JavaLaw(fair_java, waiter_that_asks_before_it_listens_is_spared)
         check(java_asks(java) >= 0);
         struct actor *second = wait_as(2, lock, -1);
         expect_ok(hl_lock_release(held, NULL)); /* it cannot hear this */
-        redisContext *ear = java_listens(java);
+        redisContext *ear = fair_listens(java);
         has_it = java_asks(java) == JAVA_HAS_IT;
         check(has_it || now_ms() - before_ms >= 1000);
         check_int(has_it ? java_unlocks(java) : java_gives_up(java), 1);

@@ -246,7 +246,7 @@ Law(fenced_calls, say_why_the_server_refused)
     check_int(redis_int(server, "EXISTS data"), 0);
 }
 
-Law(fenced_calls, know_when_there_is_no_server_or_no_client)
+SingleLaw(fenced_calls, know_when_there_is_no_server_or_no_client)
 {
     hl_client *client =
         open_client(CLIENT(.outage_timeout_ms = slow_ms(3000), .backoff_min_ms = 5));
@@ -367,7 +367,7 @@ TcpLaw(fenced_set, is_in_doubt_when_the_client_is_closed_before_the_answer)
 }
 
 /* The rights that docs/fencing.md names in addition to a lock's. */
-Law(fenced_calls, need_get_and_set_and_the_keys_of_data_and_fence)
+SingleLaw(fenced_calls, need_get_and_set_and_the_keys_of_data_and_fence)
 {
     redis_do(server,
              "ACL SETUSER writer on >pw resetkeys ~data ~stock ~hirelock_fence:{data} "

@@ -147,7 +147,7 @@ TcpLaw(tokens, grow_over_connections_that_are_cut)
 
 Test(tokens, grow_over_a_restart_of_a_server_that_keeps_its_data, .fini = server_down)
 {
-    server = redis_server_start(&(struct redis_options){.appendonly = true});
+    server_up_with(&(struct redis_options){.appendonly = true});
     redis_do(server, "CONFIG SET appendfsync always");
     hl_client *client = open_client(CLIENT(.backoff_min_ms = 5));
     hl_lock *lock = new_fenced(client);

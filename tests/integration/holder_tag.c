@@ -387,7 +387,7 @@ Law(holder_tag, is_written_again_while_the_hold_lasts)
 }
 
 /* What docs/semantics.md asks for beside what a lock needs; and no command of a tag is refused. */
-Law(holder_tag, needs_set_and_get_and_its_own_key)
+SingleLaw(holder_tag, needs_set_and_get_and_its_own_key)
 {
     redis_do(server,
              "ACL SETUSER teller on >pw resetkeys ~stock ~hirelock_queue:{stock} ~" KEY

@@ -4,9 +4,9 @@
 /* The latch: closing, counting down, opening; its key in Redis and its messages to Java; its
  * waiters and their wake-ups. */
 
+#include "support/ear.h"
 #include "support/proxy.h"
 #include "support/recorder.h"
-#include "support/redis_link.h"
 #include "support/semaphore_support.h"
 
 enum { WAITERS = 5 };
@@ -138,9 +138,7 @@ Law(latch, wakes_its_waiters_when_redisson_deletes_it)
 Law(latch, tells_java_zero_when_it_opens_and_one_when_it_closes)
 {
     begin();
-    redisContext *java = redis_link_connect(redis_server_socket(server));
-    redisReply *reply = redisCommand(java, "SUBSCRIBE " LATCH_CHANNEL("gate"));
-    freeReplyObject(reply);
+    redisContext *java = ear_open(LATCH_CHANNEL("gate"));
     expect_ok(hl_latch_try_set_count(counted, 2, NULL));
     expect_outcome(hl_latch_try_set_count(counted, 2, NULL), HL_EEXIST);
     expect_ok(hl_latch_count_down(counted, NULL));
@@ -150,11 +148,8 @@ Law(latch, tells_java_zero_when_it_opens_and_one_when_it_closes)
     expect_ok(hl_latch_delete(counted, NULL));
     redis_do(server, "PUBLISH " LATCH_CHANNEL("gate") " end");
     static const char *const says[] = {"1", "0", "1", "0", "end"};
-    for (size_t i = 0; i < sizeof says / sizeof says[0]; i++) {
-        check_int(redisGetReply(java, (void **)&reply), REDIS_OK);
-        check_str(reply->element[2]->str, says[i]);
-        freeReplyObject(reply);
-    }
+    for (size_t i = 0; i < sizeof says / sizeof says[0]; i++)
+        ear_check(java, LATCH_CHANNEL("gate"), says[i]);
     redisFree(java);
 }
 

@@ -137,17 +137,18 @@ Law(watchdog, renews_every_third_of_the_lease_for_as_long_as_it_is_held)
     expect_free(lock);
 }
 
-/* They go out together when the link is new. */
+/* They go out together, those of a slot in a cluster, when the link is new. */
 Law(watchdog, renews_locks_beside_read_locks_many_at_once)
 {
     enum { PAIRS = 200 };
+    static const char *const slots[] = {"area", "bay", "cask"}; /* one at each node */
     hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(60000)));
     for (int i = 0; i < PAIRS; i++) {
         char name[32];
         hl_lock *reader = NULL, *writer = NULL;
-        snprintf(name, sizeof name, "lock:%d", i);
+        snprintf(name, sizeof name, "lock:%d{%s}", i, slots[i % 3]);
         expect_ok(hl_lock_acquire(new_lock(client, name), NULL));
-        snprintf(name, sizeof name, "read:%d", i);
+        snprintf(name, sizeof name, "read:%d{%s}", i, slots[i % 3]);
         expect_ok(rw_lock_new(client, name, NULL, &reader, &writer, NULL));
         expect_ok(hl_lock_acquire(keep_lock(reader), NULL));
         keep_lock(writer);
@@ -315,7 +316,7 @@ Law(min_hold, can_be_ended_by_force)
 }
 
 /* Redis is asked for an hour, and answers when the call is over. */
-Law(lease, of_a_nested_call_that_failed_does_not_outlive_the_hold)
+SingleLaw(lease, of_a_nested_call_that_failed_does_not_outlive_the_hold)
 {
     hl_client *client = open_client(CLIENT(.request_timeout_ms = 60000));
     hl_lock *lock = new_lock(client, "stock"), *rivals = new_lock(open_client(NULL), "stock");

@@ -126,7 +126,7 @@ Law(transfers, of_processes_that_name_both_accounts_in_any_order_add_up)
     munmap(ledger, sizeof *ledger);
 }
 
-/* It holds "a", and waits for "b". */
+/* It holds "area", and waits for "bay". */
 static void wait_until_killed(struct process *self, void *arg)
 {
     hl_client *client = NULL;
@@ -134,8 +134,8 @@ static void wait_until_killed(struct process *self, void *arg)
     (void)self;
     expect_ok(hl_client_open(arg, CLIENT(.watchdog_timeout_ms = slow_ms(1500), .poll_ms = 100),
                              &client, NULL));
-    expect_ok(hl_lock_new(client, "a", &members[0], NULL));
-    expect_ok(hl_lock_new(client, "b", &members[1], NULL));
+    expect_ok(hl_lock_new(client, "area", &members[0], NULL));
+    expect_ok(hl_lock_new(client, "bay", &members[1], NULL));
     expect_ok(hl_multi_lock_new(members, 2, NULL, &both, NULL));
     int rc = hl_lock_acquire(both, NULL); /* in vain */
     check_msg(false, "it has both: %d", rc);
@@ -143,15 +143,15 @@ static void wait_until_killed(struct process *self, void *arg)
 
 Law(transfers, are_held_up_by_a_process_that_dies_in_its_wait_for_its_lease_at_most)
 {
-    stranger_takes("b", 60000);
+    stranger_takes("bay", 60000);
     struct process *process =
         process_start(wait_until_killed, (void *)(uintptr_t)redis_server_url(server));
-    check(redis_wait_int(server, 1, 5000, "EXISTS a"));
-    check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{b}"));
+    check(redis_wait_int(server, 1, 5000, "EXISTS area"));
+    check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{bay}"));
     process_kill(process);
     process_finish(process, 1000);
-    hl_lock *lock = new_multi(open_client(CLIENT(.poll_ms = 100)), "b a");
-    stranger_leaves("b");
+    hl_lock *lock = new_multi(open_client(CLIENT(.poll_ms = 100)), "bay area");
+    stranger_leaves("bay");
     expect_ok(hl_lock_acquire_for(lock, slow_ms(10000), NULL));
     expect_ok(hl_lock_release(lock, NULL));
     expect_nothing_left();

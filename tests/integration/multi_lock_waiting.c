@@ -39,47 +39,47 @@ static void expect_waiting_for(const char *name)
 
 Law(multi_wait, holds_the_members_before_the_busy_one_and_none_behind_it)
 {
-    begin("a b c");
-    stranger_takes("b", 60000);
+    begin("area bay cask");
+    stranger_takes("bay", 60000);
     struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1));
-    expect_waiting_for("b");
-    expect_all_held_by(client, "a");
-    expect_all_free("c");
+    expect_waiting_for("bay");
+    expect_all_held_by(client, "area");
+    expect_all_free("cask");
     check(!actor_is_done(waiter));
-    stranger_leaves("b");
+    stranger_leaves("bay");
     expect_ok(actor_end(waiter));
-    expect_all_held_by(client, "a b c");
+    expect_all_held_by(client, "area bay cask");
     expect_ok(actor_release(waiter, lock, NULL));
-    expect_all_free("a b c");
+    expect_all_free("area bay cask");
 }
 
 Law(multi_wait, for_a_late_member_holds_all_before_it_and_comes_to_the_next_in_turn)
 {
-    begin("a b c d");
-    stranger_takes("b", 60000);
-    stranger_takes("d", 60000);
+    begin("area bay cask den");
+    stranger_takes("bay", 60000);
+    stranger_takes("den", 60000);
     struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1));
-    expect_waiting_for("b");
-    expect_all_free("c");
-    stranger_leaves("b");
-    expect_waiting_for("d");
-    expect_all_held_by(client, "a b c");
-    stranger_leaves("d");
+    expect_waiting_for("bay");
+    expect_all_free("cask");
+    stranger_leaves("bay");
+    expect_waiting_for("den");
+    expect_all_held_by(client, "area bay cask");
+    stranger_leaves("den");
     expect_ok(actor_end(waiter));
-    expect_all_held_by(client, "a b c d");
+    expect_all_held_by(client, "area bay cask den");
 }
 
 /* No locks are held that another client could see the caller have. */
 Law(multi_wait, is_not_held_until_it_has_all)
 {
-    begin("a b");
-    stranger_takes("b", 60000);
+    begin("area bay");
+    stranger_takes("bay", 60000);
     struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1));
-    expect_waiting_for("b");
-    hl_lock *a = new_lock(client, "a");
+    expect_waiting_for("bay");
+    hl_lock *a = new_lock(client, "area");
     check(!hl_lock_is_held(a, NULL));
     expect_outcome(hl_lock_release(a, NULL), HL_ENOTOWNER);
-    stranger_leaves("b");
+    stranger_leaves("bay");
     expect_ok(actor_end(waiter));
     check(actor_holds(waiter, a, NULL));
 }
@@ -92,121 +92,121 @@ static bool holds_nothing(void *at)
 static void expect_rolled_back(struct actor *waiter, int code)
 {
     expect_outcome(actor_end(waiter), code);
-    expect_all_free("a c");
-    check(redis_wait_int(server, 0, 5000, "EXISTS hirelock_queue:{b}"));
+    expect_all_free("area cask");
+    check(redis_wait_int(server, 0, 5000, "EXISTS hirelock_queue:{bay}"));
     check_int(stats_of(client).holds_now, 0);
     check_int(stats_of(client).waiters_now, 0);
     expect_story(&told, "");
-    check(!actor_holds(waiter, new_lock(client, "a"), NULL));
+    check(!actor_holds(waiter, new_lock(client, "area"), NULL));
 }
 
 Law(multi_wait, gives_all_back_when_its_time_is_over)
 {
-    begin("a b c");
-    stranger_takes("b", 60000);
+    begin("area bay cask");
+    stranger_takes("bay", 60000);
     struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = slow_ms(1000)));
     expect_rolled_back(waiter, HL_ETIMEDOUT);
     check(actor_took_ms(waiter) >= slow_ms(1000) - 1);
-    check_str(actor_error(waiter), "acquire 'b': the wait time is over; held by "
+    check_str(actor_error(waiter), "acquire 'bay': the wait time is over; held by "
                                    "0a1b2c3d-0000-4000-8000-1234567890ab:71");
 }
 
 Law(multi_wait, has_one_wait_time_for_all_members)
 {
-    begin("a b c");
-    stranger_takes("a", 60000);
-    stranger_takes("b", 60000);
+    begin("area bay cask");
+    stranger_takes("area", 60000);
+    stranger_takes("bay", 60000);
     struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = slow_ms(4000)));
-    expect_waiting_for("a");
-    stranger_leaves("a");
-    expect_waiting_for("b");
+    expect_waiting_for("area");
+    stranger_leaves("area");
+    expect_waiting_for("bay");
     expect_rolled_back(waiter, HL_ETIMEDOUT);
     check(actor_took_ms(waiter) < slow_ms(7900)); /* a time for each would be 8000 ms */
 }
 
 Law(multi_wait, gives_all_back_when_it_is_cancelled)
 {
-    begin("a b c");
+    begin("area bay cask");
     hl_cancel *cancel = new_cancel();
-    stranger_takes("b", 60000);
+    stranger_takes("bay", 60000);
     struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1, .cancel = cancel));
-    expect_waiting_for("b");
+    expect_waiting_for("bay");
     hl_cancel_fire(cancel);
     expect_rolled_back(waiter, HL_ECANCELED);
     expect_outcome(actor_acquire(waiter, lock, ACQUIRE(.cancel = cancel)), HL_ECANCELED);
-    expect_all_free("a c");
+    expect_all_free("area cask");
 }
 
 Law(multi_wait, gives_all_back_when_the_client_is_closed)
 {
-    begin("a b c");
-    stranger_takes("b", 60000);
+    begin("area bay cask");
+    stranger_takes("bay", 60000);
     struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1));
-    expect_waiting_for("b");
+    expect_waiting_for("bay");
     close_client(client);
     expect_outcome(actor_end(waiter), HL_ECANCELED);
-    expect_all_free("a c");
-    check(redis_wait_int(server, 0, 5000, "EXISTS hirelock_queue:{b}"));
+    expect_all_free("area cask");
+    check(redis_wait_int(server, 0, 5000, "EXISTS hirelock_queue:{bay}"));
     expect_story(&told, "");
 }
 
 Law(multi_wait, gives_all_back_when_a_member_turns_out_to_be_no_lock)
 {
-    begin("a b c");
-    redis_do(server, "SET c x");
+    begin("area bay cask");
+    redis_do(server, "SET cask x");
     hl_error err = HL_ERROR_INIT;
     expect_outcome(hl_lock_acquire(lock, &err), HL_ESERVER);
-    check_msg(strncmp(err.text, "acquire 'c': ", 13) == 0 && strstr(err.text, "WRONGTYPE"), "%s",
+    check_msg(strncmp(err.text, "acquire 'cask': ", 13) == 0 && strstr(err.text, "WRONGTYPE"), "%s",
               err.text);
-    expect_all_free("a b");
+    expect_all_free("area bay");
     expect_outcome(hl_lock_try_acquire(lock, NULL), HL_ESERVER);
-    expect_all_free("a b");
-    stranger_takes("b", 60000);
+    expect_all_free("area bay");
+    stranger_takes("bay", 60000);
     struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1));
-    check(redis_wait_int(server, 1, 5000, "EXISTS a"));
-    stranger_leaves("b");
+    check(redis_wait_int(server, 1, 5000, "EXISTS area"));
+    stranger_leaves("bay");
     expect_outcome(actor_end(waiter), HL_ESERVER);
-    expect_all_free("a b");
+    expect_all_free("area bay");
 }
 
 /* A member that was lost while the call waited for others is acquired again before it returns. */
 Law(multi_wait, begins_anew_when_a_member_is_lost_meanwhile)
 {
-    begin("a b");
-    stranger_takes("b", 60000);
+    begin("area bay");
+    stranger_takes("bay", 60000);
     struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1));
-    expect_waiting_for("b");
-    expect_ok(hl_lock_force_release(new_lock(client, "a"), NULL));
-    stranger_takes("a", 60000);
+    expect_waiting_for("bay");
+    expect_ok(hl_lock_force_release(new_lock(client, "area"), NULL));
+    stranger_takes("area", 60000);
     check(wait_until(holds_nothing, client, 5000));
-    stranger_leaves("b");
-    expect_waiting_for("a");
+    stranger_leaves("bay");
+    expect_waiting_for("area");
     check(!actor_is_done(waiter));
-    stranger_leaves("a");
+    stranger_leaves("area");
     expect_ok(actor_end(waiter));
     check(actor_holds(waiter, lock, NULL));
-    expect_all_held_by(client, "a b");
+    expect_all_held_by(client, "area bay");
     expect_story(&told, ""); /* no callback had been told of the hold */
     expect_ok(actor_release(waiter, lock, NULL));
-    expect_all_free("a b");
+    expect_all_free("area bay");
 }
 
 Law(multi_wait, says_so_when_an_outer_hold_is_lost_meanwhile)
 {
-    begin("a b");
+    begin("area bay");
     struct actor *waiter = actor_start();
-    hl_lock *b = new_lock(client, "b");
+    hl_lock *b = new_lock(client, "bay");
     expect_ok(actor_acquire(waiter, b, ACQUIRE(.wait_ms = 0)));
-    stranger_takes("a", 60000);
+    stranger_takes("area", 60000);
     actor_begin_acquire(waiter, lock, ACQUIRE(.wait_ms = -1));
-    expect_waiting_for("a");
+    expect_waiting_for("area");
     expect_ok(hl_lock_force_release(b, NULL));
     expect_story(&told, "LOST gone");
-    stranger_leaves("a");
+    stranger_leaves("area");
     expect_outcome(actor_end(waiter), HL_ELOST);
-    expect_all_free("a");
+    expect_all_free("area");
     expect_outcome(actor_acquire(waiter, lock, ACQUIRE(.wait_ms = -1)), HL_ELOST); /* and still */
-    expect_all_free("a");
+    expect_all_free("area");
     expect_outcome(actor_release(waiter, b, NULL), HL_ELOST);
     expect_ok(actor_acquire(waiter, lock, ACQUIRE(.wait_ms = -1)));
 }
@@ -215,18 +215,18 @@ Law(multi_wait, says_so_when_an_outer_hold_is_lost_meanwhile)
 Law(multi_wait, does_not_use_up_the_lease_time)
 {
     client = open_client(CLIENT(.poll_ms = 50, .on_event = record_event, .arg = &told));
-    lock = new_multi(client, "a b c");
-    stranger_takes("c", 60000);
+    lock = new_multi(client, "area bay cask");
+    stranger_takes("cask", 60000);
     struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1, .lease_ms = slow_ms(1500)));
     wait_stat(client, renewals, 8); /* of what it has already: several leases long */
     check(!actor_is_done(waiter));
-    expect_all_held_by(client, "a b");
-    stranger_leaves("c");
+    expect_all_held_by(client, "area bay");
+    stranger_leaves("cask");
     expect_ok(actor_end(waiter));
     check(actor_holds(waiter, lock, NULL));
     expect_story(&told, "LOST expired, LOST expired, LOST expired"); /* it begins with the return */
     expect_outcome(actor_release(waiter, lock, NULL), HL_ELOST);
-    expect_all_free("a b c");
+    expect_all_free("area bay cask");
 }
 
 static void hold_validity(void *arg)
@@ -237,11 +237,11 @@ static void hold_validity(void *arg)
 Law(multi_wait, gives_a_long_lease_to_members_acquired_before_the_wait)
 {
     client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(2000), .poll_ms = 100));
-    lock = new_multi(client, "a b");
-    stranger_takes("b", 60000);
+    lock = new_multi(client, "area bay");
+    stranger_takes("bay", 60000);
     struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1, .lease_ms = 3600000));
-    expect_waiting_for("b");
-    stranger_leaves("b");
+    expect_waiting_for("bay");
+    stranger_leaves("bay");
     expect_ok(actor_end(waiter));
     struct deadline deadline = deadline_in(10000);
     int64_t left = 0;
@@ -249,70 +249,71 @@ Law(multi_wait, gives_a_long_lease_to_members_acquired_before_the_wait)
         actor_do(waiter, hold_validity, &left);
     } while (left < 3000000 && !deadline_is_over(deadline));
     check_msg(left > 3000000 && left <= 3600000, "valid for %lld ms", (long long)left);
-    check(redis_int(server, "PTTL a") > 3000000);
-    check(redis_int(server, "PTTL b") > 3000000);
+    check(redis_int(server, "PTTL area") > 3000000);
+    check(redis_int(server, "PTTL bay") > 3000000);
 }
 
 Law(multi_wait, counts_max_hold_from_the_return)
 {
-    begin("a b");
-    stranger_takes("b", 60000);
+    begin("area bay");
+    stranger_takes("bay", 60000);
     struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1, .max_hold_ms = slow_ms(500)));
-    expect_waiting_for("b");
+    expect_waiting_for("bay");
     struct deadline longer = deadline_in(750); /* than max_hold */
     while (!deadline_is_over(longer))
         deadline_nap();
-    expect_all_held_by(client, "a");
-    stranger_leaves("b");
+    expect_all_held_by(client, "area");
+    stranger_leaves("bay");
     expect_ok(actor_end(waiter));
     expect_story(&told, "LOST max_hold, LOST max_hold");
 }
 
 Law(multi_wait, is_served_by_a_release_of_its_own_process)
 {
-    begin("a b c");
-    hl_lock *b = new_lock(client, "b");
+    begin("area bay cask");
+    hl_lock *b = new_lock(client, "bay");
     expect_ok(hl_lock_acquire(b, NULL));
     struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1));
     expect_waiters(client, 1);
-    expect_all_free("c");
+    expect_all_free("cask");
     expect_ok(hl_lock_release(b, NULL));
     expect_ok(actor_end(waiter));
-    expect_all_held_by(client, "a b c");
+    expect_all_held_by(client, "area bay cask");
 }
 
 Law(multi_wait, is_served_by_a_grant_of_another_process)
 {
-    begin("a b c");
-    hl_lock *b = new_lock(open_client(CLIENT(.poll_ms = 30000)), "b");
+    begin("area bay cask");
+    hl_lock *b = new_lock(open_client(CLIENT(.poll_ms = 30000)), "bay");
     expect_ok(hl_lock_acquire(b, NULL));
     struct actor *waiter = waiter_begins(ACQUIRE(.wait_ms = -1));
-    expect_waiting_for("b");
-    expect_settled_wait(new_lock(client, "b")); /* else an answer may be faster than the grant */
+    expect_waiting_for("bay");
+    expect_settled_wait(new_lock(client, "bay")); /* else an answer may be faster than the grant */
     expect_ok(hl_lock_release(b, NULL));
     expect_ok(actor_end(waiter));
     check_int(stats_of(client).grants, 1);
-    expect_all_held_by(client, "a b c");
+    expect_all_held_by(client, "area bay cask");
 }
 
 /* Its members are let go of one by one where a waiter is, and by one request where not. */
 Law(multi_wait, is_handed_on_member_by_member_to_waiters)
 {
-    begin("a b c");
+    begin("area bay cask");
     hl_client *others = open_client(CLIENT(.poll_ms = 30000));
     struct actor *for_a = actor_start(), *for_c = actor_start();
     expect_ok(hl_lock_acquire(lock, NULL));
-    actor_begin_acquire(for_a, new_lock(others, "a"), ACQUIRE(.wait_ms = -1));
-    actor_begin_acquire(for_c, new_multi(others, "b c"), ACQUIRE(.wait_ms = -1));
-    expect_waiting_for("a");
-    expect_waiting_for("b");
-    expect_settled_wait(new_lock(others, "a"));
-    expect_settled_wait(new_lock(others, "b"));
+    actor_begin_acquire(for_a, new_lock(others, "area"), ACQUIRE(.wait_ms = -1));
+    actor_begin_acquire(for_c, new_multi(others, "bay cask"), ACQUIRE(.wait_ms = -1));
+    expect_waiting_for("area");
+    expect_waiting_for("bay");
+    expect_settled_wait(new_lock(others, "area"));
+    expect_settled_wait(new_lock(others, "bay"));
     expect_ok(hl_lock_release(lock, NULL));
     expect_ok(actor_end(for_a));
     expect_ok(actor_end(for_c));
-    expect_all_held_by(others, "a b c");
-    check(stats_of(others).grants >= 2); /* and "c" too, if it was asked for before it was free */
+    expect_all_held_by(others, "area bay cask");
+    check(stats_of(others).grants >=
+          2); /* and "cask" too, if it was asked for before it was free */
 }
 
 /* Single locks come and go on each of its members without a pause: it waits in each queue in turn,
@@ -329,14 +330,14 @@ static void take_again_and_again(void *arg)
 
 Law(multi_wait, is_served_however_busy_its_members_are)
 {
-    begin("a b c");
+    begin("area bay cask");
     hl_client *rivals[2] = {open_client(NULL), open_client(NULL)};
     struct actor *rival[6];
     for (int i = 0; i < 6; i++)
         actor_begin(rival[i] = actor_start(), take_again_and_again,
-                    new_lock(rivals[i / 3], i % 3 == 0   ? "a"
-                                            : i % 3 == 1 ? "b"
-                                                         : "c"));
+                    new_lock(rivals[i / 3], i % 3 == 0   ? "area"
+                                            : i % 3 == 1 ? "bay"
+                                                         : "cask"));
     for (int i = 0; i < 20; i++) {
         expect_ok(hl_lock_acquire_for(lock, slow_ms(20000), NULL));
         expect_ok(hl_lock_release(lock, NULL));
@@ -379,11 +380,12 @@ static void transfer_often(void *arg)
 
 static void teller_open(struct teller *teller, hl_client *at)
 {
+    static const char *const accounts[ACCOUNTS] = {"area", "bay", "cask", "den"};
     for (int from = 0; from < ACCOUNTS; from++)
         for (int to = 0; to < ACCOUNTS; to++)
             if (from != to) {
                 char names[16];
-                snprintf(names, sizeof names, "%c %c", 'a' + from, 'a' + to);
+                snprintf(names, sizeof names, "%s %s", accounts[from], accounts[to]);
                 teller->pair[from][to] = new_multi(at, names);
             }
 }

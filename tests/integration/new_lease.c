@@ -319,7 +319,7 @@ TcpLaw(new_lease, whose_answer_is_lost_is_asked_for_again)
     begin(MINUTE, CLIENT(.backoff_min_ms = 1));
     proxy_hold(proxy, PROXY_EVERY, PROXY_DOWN);
     update_async(MINUTE * 10);
-    check(redis_wait_int(server, 1, 5000, "EVAL %s 0",
+    check(redis_wait_int(server, 1, 5000, "EVAL %s 1 stock",
                          "return redis.call('PTTL', 'stock') > 540000 and 1 or 0"));
     proxy_kill_all(proxy);
     proxy_pass(proxy);

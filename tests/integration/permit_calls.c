@@ -221,7 +221,7 @@ Law(permit_calls, report_a_denial)
     redis_do(server, "ACL SETUSER default +@all");
 }
 
-Law(permit_calls, end_when_no_server_answers)
+SingleLaw(permit_calls, end_when_no_server_answers)
 {
     hl_permits *gate = set_gate(
         open_client(CLIENT(.outage_timeout_ms = slow_ms(1000), .request_timeout_ms = slow_ms(500))),
@@ -237,7 +237,7 @@ Law(permit_calls, end_when_no_server_answers)
     redis_server_restart(server);
 }
 
-Law(permit_calls, that_were_sent_and_not_answered_are_in_doubt)
+SingleLaw(permit_calls, that_were_sent_and_not_answered_are_in_doubt)
 {
     hl_permits *gate = set_gate(
         open_client(CLIENT(.outage_timeout_ms = slow_ms(1000), .request_timeout_ms = 60000)), 2);

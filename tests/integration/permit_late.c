@@ -124,7 +124,7 @@ static hl_permit permit_on_server(void)
 {
     hl_permit permit = {""};
     snprintf(permit.id, sizeof permit.id, "%s",
-             redis_str(server, "EVAL %s 0",
+             redis_str(server, "EVAL %s 1 gate",
                        "local id = redis.call('ZRANGE', '" IDS "', 0, 0)[1] "
                        "return (string.gsub(id, '.', "
                        "function(c) return string.format('%02x', string.byte(c)) end))"));
@@ -283,7 +283,7 @@ Law(permit_late, a_renewal_under_way_does_not_undo_a_shorter_lease)
     check(wait_until(updating_is_renewed, &updating, 5000));
     check(left_on_server(&updating) <= updating.lease_ms);
     check(hl_permits_validity_ms(gate, &updating.permit) <= updating.lease_ms);
-    check(redis_wait_int(server, 0, 5000, "EVAL %s 0",
+    check(redis_wait_int(server, 0, 5000, "EVAL %s 1 gate",
                          "local time = redis.call('TIME') return redis.call('ZCOUNT', '" IDS
                          "', time[1] * 1000 + time[2] / 1000, 'inf')"));
     expect_counts(updating.direct, 1, 0);

@@ -103,7 +103,7 @@ Law(permit_lease, is_bounded_by_max_hold)
     hl_permit permit = take_with(gate, ACQUIRE(.max_hold_ms = slow_ms(1500)));
     expect_story(&told, "LOST max_hold");
     check(!is_held(gate, permit));
-    check(redis_wait_int(server, 1, 5000, "EVAL %s 0",
+    check(redis_wait_int(server, 1, 5000, "EVAL %s 1 gate",
                          "local time = redis.call('TIME') return redis.call('ZCOUNT', '" IDS
                          "', 0, time[1] * 1000)")); /* it expires: nothing renews it */
     expect_counts(gate, 1, 0);
@@ -157,7 +157,7 @@ Law(permit_lease, of_a_permit_that_another_client_gave_back_cannot_be_set)
 }
 
 /* While it is not known which of both times counts, the shorter one does. */
-Law(permit_lease, that_is_being_set_anew_is_counted_by_the_shorter_time)
+SingleLaw(permit_lease, that_is_being_set_anew_is_counted_by_the_shorter_time)
 {
     hl_client *client =
         open_client(CLIENT(.request_timeout_ms = 60000, .on_event = record_event, .arg = &told));
@@ -189,7 +189,7 @@ static void note_permit(const hl_event *event, void *arg)
     record_event(event, &told);
 }
 
-Law(permit_lease, in_danger_and_lost_is_told_with_the_permits_id)
+SingleLaw(permit_lease, in_danger_and_lost_is_told_with_the_permits_id)
 {
     struct told_permit noted = {.lost = {""}};
     hl_client *client =

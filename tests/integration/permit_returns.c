@@ -115,7 +115,7 @@ Law(permit_returns, give_none_back_when_one_has_expired)
     permits[0] = take_one(gate);
     permits[1] = take_one(gate);
     permits[2] = take_with(theirs, ACQUIRE(.lease_ms = slow_ms(20)));
-    check(redis_wait_int(server, 1, 5000, "EVAL %s 0",
+    check(redis_wait_int(server, 1, 5000, "EVAL %s 1 gate",
                          "local time = redis.call('TIME') return redis.call('ZCOUNT', '" IDS
                          "', 0, time[1] * 1000 + math.floor(time[2] / 1000))"));
     expect_outcome(give_several(gate, permits, &err), HL_ELOST);
@@ -196,7 +196,7 @@ Law(permit_returns, give_a_thousand_back_at_once)
 }
 
 /* Neither held nor another call's, until it is known. */
-Law(permit_returns, are_not_held_while_the_call_is_under_way)
+SingleLaw(permit_returns, are_not_held_while_the_call_is_under_way)
 {
     hl_client *client =
         open_client(CLIENT(.request_timeout_ms = 60000, .watchdog_timeout_ms = slow_ms(20000),
@@ -226,10 +226,10 @@ Law(permit_returns, that_are_refused_are_held_as_before)
     hl_permit permits[SEVERAL];
     take_several(gate, permits);
     int64_t ends_ms = hl_permits_validity_ms(gate, &permits[0]);
-    redis_do(server, "RENAME gate gone");
+    redis_do(server, "RENAME gate {gate}:gone");
     redis_do(server, "SET gate stranger");
     expect_outcome(give_several(gate, permits, NULL), HL_ESERVER);
-    redis_do(server, "RENAME gone gate");
+    redis_do(server, "RENAME {gate}:gone gate");
     check(ends_ms > 0);
     check_int(held_of(gate, permits), SEVERAL);
     uint64_t renewals = stats_of(client).renewals;
@@ -240,7 +240,7 @@ Law(permit_returns, that_are_refused_are_held_as_before)
 }
 
 /* The lease time of one ends meanwhile: the server says whether that was before or behind. */
-Law(permit_returns, that_end_meanwhile_are_told_by_the_answer)
+SingleLaw(permit_returns, that_end_meanwhile_are_told_by_the_answer)
 {
     hl_client *client =
         open_client(CLIENT(.request_timeout_ms = 60000, .on_event = record_event, .arg = &told));

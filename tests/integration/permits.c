@@ -5,6 +5,7 @@
 
 #include "permits.h"
 
+#include "support/ear.h"
 #include "support/recorder.h"
 
 Law(permits, gives_out_no_more_permits_than_there_are)
@@ -30,7 +31,7 @@ Law(permits, leaves_in_redis_what_redisson_leaves)
     hl_permit permit = take_with(gate, ACQUIRE(.lease_ms = 60000));
     check_str(redis_str(server, "GET gate"), "2");
     check_int(redis_int(server, "ZCARD " IDS), 1);
-    check_str(redis_str(server, "EVAL %s 0",
+    check_str(redis_str(server, "EVAL %s 1 gate",
                         "local id = redis.call('ZRANGE', '" IDS "', 0, 0)[1] "
                         "return (string.gsub(id, '.', "
                         "function(c) return string.format('%02x', string.byte(c)) end))"),
@@ -381,17 +382,13 @@ Law(permits, tells_redisson_how_many_are_available)
 {
     hl_permits *gate = set_gate(open_client(NULL), 3);
     hl_permit permit[3];
-    redisContext *ear = redisConnectUnix(redis_server_socket(server));
-    redisReply *reply = NULL;
     expect_ok(hl_permits_acquire_many(gate, 3, NULL, permit, NULL));
-    freeReplyObject(redisCommand(ear, "SUBSCRIBE " CHANNEL));
+    redisContext *ear = ear_open(CHANNEL);
     for (int i = 0; i < 3; i++) {
         char expected[8];
         snprintf(expected, sizeof expected, "%d", i + 1);
         expect_ok(give_back(gate, permit[i]));
-        check_int(redisGetReply(ear, (void **)&reply), REDIS_OK);
-        check_str(reply->element[2]->str, expected);
-        freeReplyObject(reply);
+        ear_check(ear, CHANNEL, expected);
     }
     redisFree(ear);
 }

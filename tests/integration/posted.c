@@ -195,7 +195,7 @@ static bool is_delivered(void *arg)
  * be one that refuses to kill it. */
 TcpLaw(a_drop, between_a_posted_release_and_the_next_acquire_undoes_nothing)
 {
-    redis_do(server, "ACL SETUSER default -client|kill");
+    redis_deny(server, "default", "client|kill");
     begin(CLIENT(.poll_ms = 10000, .backoff_min_ms = 1, .request_timeout_ms = slow_ms(1500)));
     for (int i = 0; i < 3; i++) {
         int old = links.commands;

@@ -7,11 +7,8 @@
  */
 
 #include "support/actor.h"
+#include "support/ear.h"
 #include "support/kit.h"
-#include "support/redis_link.h"
-
-#include <hiredis/hiredis.h>
-#include <sys/time.h>
 
 static const char channel[] = "redisson_lock__channel:{stock}";
 static const char java[] = "0a1b2c3d-0000-4000-8000-1234567890ab:71";
@@ -41,33 +38,6 @@ static int64_t java_releases(const char *name)
     return redis_int(server, "EVAL %s 1 %s %s 30000 %s", java_unlock, name, channel, java);
 }
 
-static redisContext *subscribe(const char *to)
-{
-    redisContext *link = redis_link_connect(redis_server_socket(server));
-    check(link != NULL);
-    redisReply *reply = redisCommand(link, "SUBSCRIBE %s", to);
-    check(reply && reply->type == REDIS_REPLY_ARRAY);
-    freeReplyObject(reply);
-    return link;
-}
-
-/* "channel payload" of the next message; "" when none comes within ms. */
-static const char *next_message(redisContext *link, int64_t ms)
-{
-    static char text[256];
-    redisReply *reply = NULL;
-    const struct timeval patience = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-    redisSetTimeout(link, patience);
-    text[0] = '\0';
-    if (redisGetReply(link, (void **)&reply) != REDIS_OK)
-        return text;
-    check_int(reply->elements, 3);
-    check_str(reply->element[0]->str, "message");
-    snprintf(text, sizeof text, "%s %s", reply->element[1]->str, reply->element[2]->str);
-    freeReplyObject(reply);
-    return text;
-}
-
 Law(wire, has_the_key_the_field_and_the_expiry_that_redisson_writes)
 {
     hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = 30000));
@@ -88,7 +58,7 @@ Law(wire, has_the_key_the_field_and_the_expiry_that_redisson_writes)
 Law(wire, tells_waiters_of_the_last_release_only)
 {
     hl_lock *lock = new_lock(open_client(NULL), "stock");
-    redisContext *link = subscribe(channel);
+    redisContext *ear = ear_open(channel);
     expect_ok(hl_lock_acquire(lock, NULL));
     expect_ok(hl_lock_acquire(lock, NULL));
     expect_ok(hl_lock_release(lock, NULL));
@@ -96,20 +66,20 @@ Law(wire, tells_waiters_of_the_last_release_only)
     expect_ok(hl_lock_acquire(lock, NULL));
     expect_ok(hl_lock_force_release(lock, NULL));
     redis_do(server, "PUBLISH %s end", channel);
-    check_str(next_message(link, 5000), "redisson_lock__channel:{stock} 0");
-    check_str(next_message(link, 5000), "redisson_lock__channel:{stock} 0");
-    check_str(next_message(link, 5000), "redisson_lock__channel:{stock} end");
-    redisFree(link);
+    check_str(ear_next(ear), "redisson_lock__channel:{stock} 0");
+    check_str(ear_next(ear), "redisson_lock__channel:{stock} 0");
+    check_str(ear_next(ear), "redisson_lock__channel:{stock} end");
+    redisFree(ear);
 }
 
 Law(wire, puts_no_braces_around_a_name_that_has_its_own)
 {
     hl_lock *lock = new_lock(open_client(NULL), "order:{42}:lock");
-    redisContext *link = subscribe("redisson_lock__channel:order:{42}:lock");
+    redisContext *ear = ear_open("redisson_lock__channel:order:{42}:lock");
     expect_ok(hl_lock_acquire(lock, NULL));
     expect_ok(hl_lock_release(lock, NULL));
-    check_str(next_message(link, 5000), "redisson_lock__channel:order:{42}:lock 0");
-    redisFree(link);
+    check_str(ear_next(ear), "redisson_lock__channel:order:{42}:lock 0");
+    redisFree(ear);
 }
 
 Law(java, holder_keeps_us_out_and_its_release_lets_us_in)
@@ -141,15 +111,15 @@ Law(java, waiter_is_kept_out_and_woken_by_our_release)
     expect_ok(hl_lock_acquire(lock, NULL));
     int64_t left_ms = java_tries("stock");
     check(left_ms > 20000 && left_ms <= 30000); /* how long it would sleep at most */
-    redisContext *link = subscribe(channel);
+    redisContext *ear = ear_open(channel);
     check(java_tries("stock") > 0);
     check_int(java_releases("stock"), -1); /* not its own */
     check(hl_lock_is_held(lock, NULL));
     expect_ok(hl_lock_release(lock, NULL));
-    check_str(next_message(link, 5000), "redisson_lock__channel:{stock} 0");
+    check_str(ear_next(ear), "redisson_lock__channel:{stock} 0");
     check_int(java_tries("stock"), -1);
     expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EBUSY);
-    redisFree(link);
+    redisFree(ear);
 }
 
 Law(java, holder_that_dies_is_followed_when_its_lease_ends)

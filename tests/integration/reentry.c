@@ -193,7 +193,7 @@ static void check_outer_hold(hl_owner *owner)
     expect_free(lock);
 }
 
-Law(reentry, that_is_cancelled_leaves_the_outer_hold_as_it_was)
+SingleLaw(reentry, that_is_cancelled_leaves_the_outer_hold_as_it_was)
 {
     begin(CLIENT(.request_timeout_ms = 60000));
     hl_owner *owner = new_owner(client);
@@ -205,7 +205,7 @@ Law(reentry, that_is_cancelled_leaves_the_outer_hold_as_it_was)
     check_outer_hold(owner);
 }
 
-Law(reentry, that_is_not_answered_in_time_leaves_the_outer_hold_as_it_was)
+SingleLaw(reentry, that_is_not_answered_in_time_leaves_the_outer_hold_as_it_was)
 {
     begin(CLIENT(.request_timeout_ms = 60000));
     hl_owner *owner = new_owner(client);
@@ -216,7 +216,7 @@ Law(reentry, that_is_not_answered_in_time_leaves_the_outer_hold_as_it_was)
     check_outer_hold(owner);
 }
 
-Law(reentry, that_is_under_way_ends_with_the_close)
+SingleLaw(reentry, that_is_under_way_ends_with_the_close)
 {
     begin(CLIENT(.request_timeout_ms = 60000));
     struct actor *actor = begin_deepening(ACQUIRE(.wait_ms = HL_WAIT_FOREVER), new_owner(client));
@@ -225,7 +225,7 @@ Law(reentry, that_is_under_way_ends_with_the_close)
     redis_server_thaw(server);
 }
 
-Law(reentry, that_is_under_way_when_the_hold_ends_is_lost_with_it)
+SingleLaw(reentry, that_is_under_way_when_the_hold_ends_is_lost_with_it)
 {
     begin(CLIENT(.request_timeout_ms = 60000));
     hl_owner *owner = new_owner(client);

@@ -20,6 +20,7 @@
 #define RW_WRITER "hirelock_rw_writer:{stock}"
 
 #define RwLaw(suite, ...) Test(suite, __VA_ARGS__, .init = server_up, .fini = rw_down)
+#define RwSingleLaw(suite, ...) Test(suite, __VA_ARGS__, .init = server_up_single, .fini = rw_down)
 
 struct rw {
     hl_client *client;

@@ -7,10 +7,8 @@
  * that leaves sets the lock's expiry by all hold keys.
  */
 
-#include <sys/time.h>
-
 #include "rw_kit.h"
-#include "support/redis_link.h"
+#include "support/ear.h"
 
 static const char java[] = "0a1b2c3d-0000-4000-8000-1234567890ab:71";
 
@@ -65,25 +63,6 @@ static const char java_write_leaves[] = JAVA_HEAD
 static int64_t java_does(const char *deed, int64_t lease_ms)
 {
     return redis_int(server, "EVAL %s 1 stock %s %lld", deed, java, (long long)lease_ms);
-}
-
-static redisContext *subscribe(void)
-{
-    redisContext *link = redis_link_connect(redis_server_socket(server));
-    check(link != NULL);
-    redisReply *reply = redisCommand(link, "SUBSCRIBE " RW_CHANNEL);
-    check(reply && reply->type == REDIS_REPLY_ARRAY);
-    freeReplyObject(reply);
-    return link;
-}
-
-static void expect_message(redisContext *link, const char *text)
-{
-    redisReply *reply = NULL;
-    redisSetTimeout(link, (struct timeval){.tv_sec = 1 + slow_ms(5000) / 1000});
-    check(redisGetReply(link, (void **)&reply) == REDIS_OK && reply->elements == 3);
-    check_str(reply->element[2]->str, text);
-    freeReplyObject(reply);
 }
 
 RwLaw(rw_lock_java, has_the_keys_and_the_fields_that_redisson_writes)
@@ -245,34 +224,34 @@ RwLaw(rw_lock_java, redissons_writer_that_goes_on_as_a_reader_is_found_by_a_poll
 RwLaw(rw_lock_java, redissons_waiters_hear_messages_that_they_understand)
 {
     struct rw rw = rw_new(open_client(NULL));
-    redisContext *link = subscribe();
+    redisContext *ear = ear_open(RW_CHANNEL);
     expect_ok(hl_lock_acquire(rw.write, NULL));
     expect_ok(hl_lock_acquire(rw.read, NULL));
     expect_ok(hl_lock_release(rw.write, NULL)); /* goes on as a reader */
-    expect_message(link, "1");
-    expect_message(link, "0");
+    ear_check(ear, RW_CHANNEL, "1");
+    ear_check(ear, RW_CHANNEL, "0");
     check_int(java_does(java_reads, 60000), -1);
     expect_ok(hl_lock_release(rw.read, NULL)); /* not the last */
     check_int(java_does(java_read_leaves, 0), 1);
-    expect_message(link, "0"); /* its own */
+    ear_check(ear, RW_CHANNEL, "0"); /* its own */
     expect_ok(hl_lock_acquire(rw.read, NULL));
     expect_ok(hl_lock_release(rw.read, NULL));
-    expect_message(link, "0");
+    ear_check(ear, RW_CHANNEL, "0");
     expect_ok(hl_lock_acquire(rw.write, NULL));
     expect_ok(hl_lock_release(rw.write, NULL));
-    expect_message(link, "1");
-    expect_message(link, "0");
+    ear_check(ear, RW_CHANNEL, "1");
+    ear_check(ear, RW_CHANNEL, "0");
     expect_ok(hl_lock_acquire(rw.write, NULL));
     expect_ok(hl_lock_force_release(rw.write, NULL));
-    expect_message(link, "1");
-    expect_message(link, "0");
+    ear_check(ear, RW_CHANNEL, "1");
+    ear_check(ear, RW_CHANNEL, "0");
     expect_ok(hl_lock_acquire_with(rw.read, ACQUIRE(.owner = new_owner(rw.client)), NULL));
     expect_ok(hl_lock_force_release(rw.read, NULL));
-    expect_message(link, "0");
+    ear_check(ear, RW_CHANNEL, "0");
     redis_do(server, "PUBLISH " RW_CHANNEL " end");
-    expect_message(link, "end");
+    ear_check(ear, RW_CHANNEL, "end");
     expect_outcome(hl_lock_release(rw.write, NULL), HL_ELOST);
-    redisFree(link);
+    redisFree(ear);
 }
 
 /* By an operator who uses Redisson: the hold keys stay behind. */

@@ -273,7 +273,7 @@ RwLaw(rw_lock_wait, holds_and_waits_go_on_across_a_reconnect)
 
 /* The server restarts without its keys: holders are told that they have lost, and waiters are
  * served. */
-RwLaw(rw_lock_wait, a_restart_of_the_server_ends_the_holds_that_it_forgot)
+RwSingleLaw(rw_lock_wait, a_restart_of_the_server_ends_the_holds_that_it_forgot)
 {
     struct recorder told = RECORDER_INIT;
     struct rw a = rw_new(open_client(CLIENT(.poll_ms = 100)));

@@ -4,11 +4,10 @@
 /* The semaphore, without waiters: what each call does and answers, and what stands in Redis
  * and is told to Java meanwhile. */
 
+#include "support/ear.h"
 #include "support/recorder.h"
-#include "support/redis_link.h"
 #include "support/semaphore_support.h"
 
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -222,9 +221,7 @@ Law(semaphore, refuses_more_permits_than_a_number_holds)
 Law(semaphore, tells_java_how_many_there_are_and_nothing_that_it_could_not_read)
 {
     begin();
-    redisContext *java = redis_link_connect(redis_server_socket(server));
-    redisReply *reply = redisCommand(java, "SUBSCRIBE " SEMAPHORE_CHANNEL("pool"));
-    freeReplyObject(reply);
+    redisContext *java = ear_open(SEMAPHORE_CHANNEL("pool"));
     expect_ok(hl_semaphore_try_set_permits(semaphore, 4, 0, NULL));
     expect_ok(hl_semaphore_acquire(semaphore, 3, NULL));
     expect_ok(hl_semaphore_release(semaphore, 1, NULL));
@@ -233,11 +230,8 @@ Law(semaphore, tells_java_how_many_there_are_and_nothing_that_it_could_not_read)
     expect_ok(hl_semaphore_add_permits(semaphore, 20, NULL));
     redis_do(server, "PUBLISH " SEMAPHORE_CHANNEL("pool") " end");
     static const char *const told[] = {"4", "2", "15", "end"};
-    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
-        check_int(redisGetReply(java, (void **)&reply), REDIS_OK);
-        check_str(reply->element[2]->str, told[i]);
-        freeReplyObject(reply);
-    }
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
+        ear_check(java, SEMAPHORE_CHANNEL("pool"), told[i]);
     redisFree(java);
 }
 
@@ -245,15 +239,11 @@ Law(semaphore, goes_by_the_clients_prefix_and_keeps_what_a_name_has_in_braces)
 {
     client = open_client(CLIENT(.name_prefix = "app:"));
     semaphore = new_semaphore(client, "{pool}:a");
-    redisContext *java = redis_link_connect(redis_server_socket(server));
-    redisReply *reply = redisCommand(java, "SUBSCRIBE redisson_sc:app:{pool}:a");
-    freeReplyObject(reply);
+    redisContext *java = ear_open("redisson_sc:app:{pool}:a");
     check_str(hl_semaphore_name(semaphore, NULL), "app:{pool}:a");
     expect_ok(hl_semaphore_try_set_permits(semaphore, 2, 0, NULL));
     check_str(redis_str(server, "GET app:{pool}:a"), "2");
-    check_int(redisGetReply(java, (void **)&reply), REDIS_OK);
-    check_str(reply->element[2]->str, "2");
-    freeReplyObject(reply);
+    ear_check(java, "redisson_sc:app:{pool}:a", "2");
     redisFree(java);
 }
 
@@ -334,7 +324,7 @@ Law(semaphore, and_the_latch_are_their_parents_in_a_forked_child)
 }
 
 /* The list of docs/semaphore.md, and of docs/latch.md. */
-Law(semaphore, and_the_latch_work_with_no_more_rights_than_their_pages_name)
+SingleLaw(semaphore, and_the_latch_work_with_no_more_rights_than_their_pages_name)
 {
     int64_t count;
     redis_do(server, "ACL SETUSER counter on >secret resetkeys ~app:* ~hirelock_note:{app:* "

@@ -356,7 +356,7 @@ Law(semaphore, serves_needs_that_together_are_more_than_32_bits_hold)
 
 /* Those in front need more than there is and leave; the try behind them leaves with its answer;
  * and who is behind both is asked for, and does not wait for the next poll. */
-Law(semaphore, with_enough_for_the_rest_is_asked_when_a_try_has_gone)
+SingleLaw(semaphore, with_enough_for_the_rest_is_asked_when_a_try_has_gone)
 {
     hl_cancel *cancel = new_cancel();
     begin();

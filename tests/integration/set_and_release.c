@@ -424,7 +424,7 @@ TcpLaw(set_and_release, is_written_by_a_copy_when_the_request_is_lost)
 TcpLaw(set_and_release, writes_nothing_when_it_arrives_in_anothers_time)
 {
     struct unheard unheard;
-    redis_do(server, "ACL SETUSER default -client|kill"); /* let the late one run */
+    redis_deny(server, "default", "client|kill"); /* let the late one run */
     unheard_begin(&unheard, CLIENT(.backoff_min_ms = 1, .watchdog_timeout_ms = slow_ms(3000),
                                    .request_timeout_ms = slow_ms(1000)));
     proxy_hold(unheard.links.proxy, PROXY_EVERY, PROXY_UP);

@@ -72,6 +72,24 @@ Law(spin_lock, is_taken_soon_after_its_release_without_a_message)
     hl_lock_free(waiting);
 }
 
+/* Nothing is published to the lock's channel; the grant goes to the waiter's mailbox. */
+Law(spin_lock, hands_the_lock_to_the_first_in_the_queue)
+{
+    hl_client *a = open_client(NULL), *b = open_client(CLIENT(.poll_ms = 60000));
+    hl_lock *held = new_spin(a, NULL), *waiting = new_lock(b, "stock");
+    struct actor *other = actor_start();
+    expect_ok(hl_lock_acquire(held, NULL));
+    actor_begin_acquire(other, waiting, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
+    check(redis_wait_subscribers(server, "redisson_lock__channel:{stock}", 1, 5000));
+    check(redis_wait_int(server, 1, 5000, "ZCARD hirelock_queue:{stock}"));
+    expect_ok(hl_client_ping(b, -1, NULL));
+    expect_ok(hl_lock_release(held, NULL));
+    expect_ok(actor_end(other));
+    check_int(stats_of(b).grants, 1);
+    expect_ok(actor_release(other, waiting, NULL));
+    hl_lock_free(held);
+}
+
 /* Without a backoff that grows there would be 1,500 requests in 1.5 s; 128 ms between two of them
  * leave no more than about twenty. */
 Law(spin_lock, looks_in_less_and_less_often)

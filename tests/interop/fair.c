@@ -21,13 +21,14 @@ static hl_lock *new_fair(hl_client *client, const char *name)
 
 static void expect_queue(const char *name, int n)
 {
-    check_msg(redis_wait_int(server, n, 20000, "LLEN redisson_lock_queue:{%s}", name),
-              "in the queue: %s", redis_str(server, "LRANGE redisson_lock_queue:{%s} 0 -1", name));
+    struct redis_server *node = server_of(name);
+    check_msg(redis_wait_int(node, n, 20000, "LLEN redisson_lock_queue:{%s}", name),
+              "in the queue: %s", redis_str(node, "LRANGE redisson_lock_queue:{%s} 0 -1", name));
 }
 
 static const struct lock_kind fair = {"fair", new_fair, expect_queue};
 
-LawsOfWaking(fair) LawsOfLeases(fair) LawsOfReentry(fair)
+LawsOfWaking(fair) LawsOfLeases(fair) LawOfWatchdogs(RedissonLaw, fair) LawsOfReentry(fair)
 
     /* ---- Order ---- */
 
@@ -46,7 +47,7 @@ static int java_queues(const char *who, int place)
     return waits;
 }
 
-RedissonLaw(queue, of_both_sides_is_served_in_the_order_of_arrival)
+EverywhereLaw(queue, of_both_sides_is_served_in_the_order_of_arrival)
 {
     hl_lock *lock[] = {new_fair(open_client(NULL), "stock"), new_fair(open_client(NULL), "stock")};
     redisson_do("t0", "fair.lock stock");
@@ -91,7 +92,7 @@ RedissonLaw(call_without_waiting, never_overtakes_a_waiter_of_either_side)
 
 /* ---- Waiters that leave ---- */
 
-RedissonLaw(waiter_that_gives_up, leaves_its_place_to_the_next_waiter)
+EverywhereLaw(waiter_that_gives_up, leaves_its_place_to_the_next_waiter)
 {
     hl_lock *lock = new_fair(open_client_that_hardly_polls(), "stock");
     redisson_do("t0", "fair.lock stock");
@@ -110,7 +111,7 @@ RedissonLaw(waiter_that_gives_up, leaves_its_place_to_the_next_waiter)
     expect_woken(redisson_ended_ms(waits), before_ms);
 }
 
-RedissonLaw(head_of_the_queue, that_is_a_killed_java_is_skipped_by_c)
+EverywhereLaw(head_of_the_queue, that_is_a_killed_java_is_skipped_by_c)
 {
     hl_client *client = open_client(NULL);
     hl_lock *lock = new_fair(client, "stock");
@@ -152,7 +153,7 @@ static void wait_for_ever(struct process *self, void *arg)
     expect_ok(hl_lock_acquire(lock, NULL));
 }
 
-RedissonLaw(head_of_the_queue, that_is_a_killed_c_is_skipped_by_java)
+EverywhereLaw(head_of_the_queue, that_is_a_killed_c_is_skipped_by_java)
 {
     redisson_open("brief", BRIEF_MS);
     redisson_do("brief/t0", "fair.lock stock");
@@ -169,7 +170,7 @@ RedissonLaw(head_of_the_queue, that_is_a_killed_c_is_skipped_by_java)
 
 /* ---- All at once ---- */
 
-RedissonLaw(stock, that_threads_of_both_sides_serve_in_turn_loses_nothing)
+EverywhereLaw(stock, that_threads_of_both_sides_serve_in_turn_loses_nothing)
 {
     hl_client *client = open_client(NULL);
     struct stock_result result = stock_run(&(struct stock_team){

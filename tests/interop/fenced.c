@@ -20,7 +20,7 @@ static hl_lock *new_fenced(hl_client *client, const char *name)
 
 static const struct lock_kind fenced = {"fenced", new_fenced, java_listens};
 
-LawsOfWaking(fenced) LawsOfLeases(fenced) LawsOfReentry(fenced)
+LawsOfWaking(fenced) LawsOfLeases(fenced) LawOfWatchdogs(RedissonLaw, fenced) LawsOfReentry(fenced)
 
     static int64_t token_of_acquire(hl_lock *lock)
 {
@@ -30,7 +30,7 @@ LawsOfWaking(fenced) LawsOfLeases(fenced) LawsOfReentry(fenced)
     return (int64_t)token;
 }
 
-RedissonLaw(tokens, grow_as_the_two_sides_take_turns)
+EverywhereLaw(tokens, grow_as_the_two_sides_take_turns)
 {
     hl_lock *lock = new_fenced(open_client(NULL), "stock");
     int64_t last = 0;
@@ -90,7 +90,7 @@ static void serve(void *arg)
     must(link);
     while (now_ms() < me->until_ms) {
         long long token = token_of_acquire(me->lock);
-        redisReply *reply = redisCommand(link, "GETSET last %lld", token);
+        redisReply *reply = redisCommand(link, "GETSET last:{stock} %lld", token);
         must(reply && reply->type == REDIS_REPLY_STRING);
         check_msg(token > strtoll(reply->str, NULL, 10), "token %lld after %s", token, reply->str);
         freeReplyObject(reply);
@@ -101,16 +101,17 @@ static void serve(void *arg)
 }
 
 /* C takes tokens in advance for threads that pass the lock to each other. */
-RedissonLaw(tokens, grow_among_threads_of_both_sides)
+EverywhereLaw(tokens, grow_among_threads_of_both_sides)
 {
     static struct fenced_server servers[THREADS];
     struct actor *actors[THREADS];
     int javas[THREADS];
     hl_client *client = open_client(NULL);
     int64_t turns_of_java = 0;
-    redis_do(server, "SET last 0");
+    redis_do(server, "SET last:{stock} 0");
     for (int i = 0; i < THREADS; i++) {
-        javas[i] = redisson_begin(i ? "t1" : "t2", "fenced.serveTokens stock last %d", RUN_MS);
+        javas[i] =
+            redisson_begin(i ? "t1" : "t2", "fenced.serveTokens stock last:{stock} %d", RUN_MS);
         servers[i] = (struct fenced_server){new_fenced(client, "stock"), now_ms() + RUN_MS, 0};
         actors[i] = actor_start();
         actor_begin(actors[i], serve, &servers[i]);

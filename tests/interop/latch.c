@@ -59,7 +59,7 @@ static void expect_both_woken(struct waiters *waiters, int64_t since_ms)
     expect_woken(monotonic_ms(), since_ms);
 }
 
-RedissonLaw(latch, that_c_closes_and_java_counts_down_opens_for_both)
+EverywhereLaw(latch, that_c_closes_and_java_counts_down_opens_for_both)
 {
     struct waiters waiters;
     hl_latch *latch = new_latch(open_client_that_hardly_polls());
@@ -77,7 +77,7 @@ RedissonLaw(latch, that_c_closes_and_java_counts_down_opens_for_both)
     hl_latch_free(latch);
 }
 
-RedissonLaw(latch, that_java_closes_and_c_counts_down_opens_for_both)
+EverywhereLaw(latch, that_java_closes_and_c_counts_down_opens_for_both)
 {
     struct waiters waiters;
     hl_latch *latch = new_latch(open_client_that_hardly_polls());
@@ -95,7 +95,7 @@ RedissonLaw(latch, that_java_closes_and_c_counts_down_opens_for_both)
     hl_latch_free(latch);
 }
 
-RedissonLaw(latch, that_c_deletes_opens_for_both)
+EverywhereLaw(latch, that_c_deletes_opens_for_both)
 {
     struct waiters waiters;
     hl_latch *latch = new_latch(open_client_that_hardly_polls());

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The lock is called "stock" in all of them. */
+/* The lock is called "stock" in all of them, and has other names, too, in those that are tried at
+ * each node of a cluster. */
 #include "laws.h"
 
 #include "support/actor.h"
@@ -30,12 +31,17 @@ static int begin_java_wait(const struct lock_kind *kind, const char *who)
 }
 
 /* A thread of Java's waits, and no other one. */
-static int java_waits(const struct lock_kind *kind)
+static int java_waits_for(const struct lock_kind *kind, const char *name)
 {
-    int waits = begin_java_wait(kind, "waiter");
-    kind->expect_java_waits("stock", 1);
+    int waits = redisson_begin("waiter", "%s.lock %s", kind->java, name);
+    kind->expect_java_waits(name, 1);
     check(!redisson_is_done(waits));
     return waits;
+}
+
+static int java_waits(const struct lock_kind *kind)
+{
+    return java_waits_for(kind, "stock");
 }
 
 static struct actor *c_waits(hl_client *client, hl_lock *lock)
@@ -62,34 +68,51 @@ static void expect_not_locked(const char *who, const struct lock_kind *kind)
 
 void law_release_wakes_java(const struct lock_kind *kind)
 {
-    hl_lock *lock = make_for(kind, NULL);
-    expect_ok(hl_lock_acquire(lock, NULL));
-    int waits = java_waits(kind);
+    hl_client *client = open_client(NULL);
+    const char *name;
+    for (int i = 0; (name = servers_name(i)) != NULL; i++)
+        expect_release_wakes_java(kind, client, name);
+}
+
+void expect_release_wakes_java(const struct lock_kind *kind, hl_client *client, const char *name)
+{
+    hl_lock *lock = kind->make(client, name);
+    server = server_of(name);
+    expect_ok(hl_lock_acquire(lock, ERR));
+    int waits = java_waits_for(kind, name);
     int64_t before_ms = monotonic_ms();
-    expect_ok(hl_lock_release(lock, NULL));
+    expect_ok(hl_lock_release(lock, ERR));
     redisson_end(waits);
     expect_woken(redisson_ended_ms(waits), before_ms);
-    expect_redisson("waiter", "true", "%s.isHeldByCurrentThread stock", kind->java);
+    expect_redisson("waiter", "true", "%s.isHeldByCurrentThread %s", kind->java, name);
     expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EBUSY);
-    unlock_in("waiter", kind);
-    expect_ok(hl_lock_try_acquire(lock, NULL));
-    expect_ok(hl_lock_release(lock, NULL));
+    redisson_do("waiter", "%s.unlock %s", kind->java, name);
+    expect_ok(hl_lock_try_acquire(lock, ERR));
+    expect_ok(hl_lock_release(lock, ERR));
     expect_free(lock);
 }
 
 void law_unlock_wakes_c(const struct lock_kind *kind)
 {
     hl_client *client = open_client_that_hardly_polls();
-    hl_lock *lock = kind->make(client, "stock");
-    redisson_do("t1", "%s.lock stock", kind->java);
+    const char *name;
+    for (int i = 0; (name = servers_name(i)) != NULL; i++)
+        expect_unlock_wakes_c(kind, client, name);
+}
+
+void expect_unlock_wakes_c(const struct lock_kind *kind, hl_client *client, const char *name)
+{
+    hl_lock *lock = kind->make(client, name);
+    redisson_do("t1", "%s.lock %s", kind->java, name);
     struct actor *waiter = c_waits(client, lock);
     int64_t before_ms = monotonic_ms();
-    unlock_in("t1", kind);
+    redisson_do("t1", "%s.unlock %s", kind->java, name);
     expect_ok(actor_end(waiter));
     expect_woken(monotonic_ms(), before_ms);
-    expect_redisson("t1", "false", "%s.tryLock stock", kind->java);
+    expect_redisson("t1", "false", "%s.tryLock %s", kind->java, name);
     expect_ok(actor_release(waiter, lock, NULL));
-    expect_redisson("t1", "true", "%s.tryLock stock", kind->java);
+    expect_redisson("t1", "true", "%s.tryLock %s", kind->java, name);
+    redisson_do("t1", "%s.unlock %s", kind->java, name);
 }
 
 struct crowd_of_two {
@@ -197,7 +220,8 @@ void law_waits_end_in_vain(const struct lock_kind *kind)
 static bool has_no_listener_of_one_thread(void *arg)
 {
     (void)arg;
-    return redis_str(server, "PUBSUB CHANNELS redisson_lock__channel:{stock}:*")[0] == '\0';
+    return redis_str(server, "PUBSUB %s redisson_lock__channel:{stock}:*",
+                     servers_shard() ? "SHARDCHANNELS" : "CHANNELS")[0] == '\0';
 }
 
 void law_interrupted_waits(const struct lock_kind *kind)
@@ -249,7 +273,7 @@ enum { RENEWALS = 9 /* in three leases */ };
 bool was_renewed(void *arg)
 {
     struct watch *watch = arg;
-    int64_t left_ms = redis_int(server, "PTTL %s", watch->name);
+    int64_t left_ms = redis_int(server_of(watch->name), "PTTL %s", watch->name);
     check_msg(left_ms > 0, "%s has gone after %d renewals", watch->name, watch->renewals);
     if (left_ms > watch->last_ms)
         watch->renewals++;

@@ -6,7 +6,7 @@
 
 static const struct lock_kind lock = {"lock", new_lock, java_listens};
 
-LawsOfWaking(lock) LawsOfLeases(lock) LawsOfReentry(lock)
+LawsOfWaking(lock) LawsOfLeases(lock) LawOfWatchdogs(EverywhereLaw, lock) LawsOfReentry(lock)
 
     /* What its letters are does not matter, nor whether it has braces of its own. */
     RedissonLaw(lock, has_its_name_in_any_letters)

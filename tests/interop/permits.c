@@ -71,7 +71,7 @@ static hl_permit permit_of_c(hl_permits *pool)
 
 /* ---- Ids and numbers ---- */
 
-RedissonLaw(permits, are_one_number_for_both_sides)
+EverywhereLaw(permits, are_one_number_for_both_sides)
 {
     int64_t count = 0;
     hl_permits *pool = fill_pool(open_client(NULL), 3);
@@ -93,7 +93,7 @@ RedissonLaw(permits, are_one_number_for_both_sides)
     hl_permits_free(pool);
 }
 
-RedissonLaw(permit_of_c, that_java_releases_wakes_both_and_is_lost_to_c)
+EverywhereLaw(permit_of_c, that_java_releases_wakes_both_and_is_lost_to_c)
 {
     hl_client *client = open_client_that_hardly_polls();
     hl_permits *pool = fill_pool(open_client(NULL), 1);
@@ -118,7 +118,7 @@ RedissonLaw(permit_of_c, that_java_releases_wakes_both_and_is_lost_to_c)
     hl_permits_free(pool);
 }
 
-RedissonLaw(permit_of_java, that_c_releases_wakes_both_and_is_lost_to_java)
+EverywhereLaw(permit_of_java, that_c_releases_wakes_both_and_is_lost_to_java)
 {
     hl_permits *pool = fill_pool(open_client(NULL), 1);
     hl_permit javas = permit_of_java("t1", "permits.acquire pool");
@@ -186,7 +186,7 @@ RedissonLaw(permits_of_java, that_c_releases_at_once_wake_a_waiter_for_all_of_th
     hl_permits_free(pool);
 }
 
-RedissonLaw(permits_of_java, that_c_releases_at_once_wake_one_waiter_for_each)
+EverywhereLaw(permits_of_java, that_c_releases_at_once_wake_one_waiter_for_each)
 {
     int waits[SEVERAL];
     hl_permit permits[SEVERAL];
@@ -213,7 +213,7 @@ static void acquire_several(void *arg)
     call->code = hl_permits_acquire_many(call->pool, SEVERAL, NULL, call->permits, NULL);
 }
 
-RedissonLaw(permits_of_c, that_java_releases_at_once_wake_a_waiter_of_c_for_all_of_them)
+EverywhereLaw(permits_of_c, that_java_releases_at_once_wake_a_waiter_of_c_for_all_of_them)
 {
     hl_permit permits[SEVERAL];
     hl_client *client = open_client_that_hardly_polls();
@@ -264,7 +264,7 @@ RedissonLaw(permit_of_c, whose_lease_is_over_goes_to_java)
     hl_permits_free(pool);
 }
 
-RedissonLaw(permit_of_java, whose_lease_is_over_goes_to_c)
+EverywhereLaw(permit_of_java, whose_lease_is_over_goes_to_c)
 {
     int64_t left_ms = 0;
     hl_permit permit;
@@ -289,7 +289,7 @@ static bool are_made(void *arg)
     return stats_of(renewals->client).renewals >= renewals->count;
 }
 
-RedissonLaw(watchdog_of_c, keeps_a_permit_that_java_waits_for_until_its_process_ends)
+EverywhereLaw(watchdog_of_c, keeps_a_permit_that_java_waits_for_until_its_process_ends)
 {
     hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = BRIEF_MS));
     hl_permits *pool = fill_pool(client, 1);
@@ -345,7 +345,7 @@ static void use(void *arg)
     redisFree(link);
 }
 
-RedissonLaw(permits, are_never_taken_more_than_there_are_by_threads_of_both_sides)
+EverywhereLaw(permits, are_never_taken_more_than_there_are_by_threads_of_both_sides)
 {
     static struct user users[THREADS];
     struct actor *actors[THREADS];
@@ -353,8 +353,8 @@ RedissonLaw(permits, are_never_taken_more_than_there_are_by_threads_of_both_side
     int64_t c = 0, java = 0;
     hl_permits *pool = fill_pool(open_client(NULL), PERMITS);
     for (int i = 0; i < THREADS; i++) {
-        javas[i] =
-            redisson_begin(i ? "t1" : "t2", "permits.use pool inside %d %d", PERMITS, RUN_MS);
+        javas[i] = redisson_begin(i ? "t1" : "t2", "permits.use pool inside:{pool} %d %d", PERMITS,
+                                  RUN_MS);
         users[i] = (struct user){pool, now_ms() + RUN_MS, 0};
         actors[i] = actor_start();
         actor_begin(actors[i], use, &users[i]);

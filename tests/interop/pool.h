@@ -24,9 +24,9 @@ static inline int64_t pool_count(redisContext *link, const char *command)
 /* In and out again. */
 static inline void pool_visit(redisContext *link, int64_t permits)
 {
-    int64_t inside = pool_count(link, "INCR inside");
+    int64_t inside = pool_count(link, "INCR inside:{pool}");
     check_msg(inside <= permits, "%jd inside", inside);
-    pool_count(link, "DECR inside");
+    pool_count(link, "DECR inside:{pool}");
 }
 
 #endif

@@ -2,9 +2,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Helpers of tests beside Redisson. All tests of a program share one JVM; each test has a
- * server and Redisson clients of its own, begun by redisson_up() and ended by redisson_down(),
- * which fails the test when Java has logged a warning or an error.
+ * Helpers of tests beside Redisson. All tests of a program share one JVM, and servers if they are
+ * more than one (servers.h); each test has Redisson clients of its own, begun by redisson_up() and
+ * ended by redisson_down(), which fails the test when Java has logged a warning or an error.
  *
  * `who` is a thread of a client, "CLIENT/THREAD", or "THREAD" of the client "java". An action is
  * one of those of README.md: "lock.tryLock stock 500 -1".
@@ -16,23 +16,50 @@
 #include <stdint.h>
 
 #include "java.h"
-#include "support/kit.h"
+#include "servers.h"
 
 /* The lease of a Redisson client's watchdog, by default, and what is long before its end. */
 enum { REDISSON_LEASE_MS = 30000, LONG_BEFORE_MS = 15000 };
 
 /* A test with a client "java" with defaults, which fails when Java logs something. The body checks
- * that, because Criterion passes a test whose .fini fails. */
-#define RedissonLaw(suite, name)                                                                   \
+ * that, because Criterion passes a test whose .fini fails. Of the laws in files that are parts of
+ * several programs, this is tried at servers of all kinds, and a RedissonLaw at one server only. */
+#define EverywhereLaw(suite, name) LAW_WITH(redisson_up, suite, name)
+#define LAW_WITH(up, suite, name)                                                                  \
     static void suite##_##name##_law(void);                                                        \
-    Test(suite, name, .init = redisson_up, .fini = redisson_down, .timeout = 200)                  \
+    Test(suite, name, .init = up, .fini = redisson_down, .timeout = 200)                           \
     {                                                                                              \
         suite##_##name##_law();                                                                    \
         expect_silence();                                                                          \
     }                                                                                              \
     static void suite##_##name##_law(void)
 
+#ifdef HL_INTEROP_SEVERAL_SERVERS
+#define RedissonLaw(suite, name)                                                                   \
+    __attribute__((unused)) static void suite##_##name##_law(void);                                \
+    static void suite##_##name##_law(void)
+#else
+#define RedissonLaw(suite, name) EverywhereLaw(suite, name)
+#endif
+
+/* A test that breaks its servers; of a cluster without sharded messages. Java may log what it likes
+ * then. */
+#define BreakingLaw(suite, name) BREAKING_LAW_WITH(redisson_up_own, suite, name)
+#define PlainLaw(suite, name) BREAKING_LAW_WITH(redisson_up_plain, suite, name)
+#define BREAKING_LAW_WITH(up, suite, name)                                                         \
+    static void suite##_##name##_law(void);                                                        \
+    Test(suite, name, .init = up, .fini = redisson_down, .timeout = 200)                           \
+    {                                                                                              \
+        suite##_##name##_law();                                                                    \
+        close_all();                                                                               \
+        redisson_take_log();                                                                       \
+    }                                                                                              \
+    static void suite##_##name##_law(void)
+
 void redisson_up(void);
+void redisson_up_own(void); /* with servers of the test's own */
+void redisson_up_plain(void);
+void close_all(void);      /* of the clients in the JVM that all tests share */
 void expect_silence(void); /* closes all of Java's clients, too */
 void redisson_down(void);
 
@@ -64,7 +91,8 @@ void redisson_interrupt(const char *who);
     check_msg(strncmp(redisson_end_thrown(number), (class), strlen(class)) == 0, "%s threw %s",    \
               #number, redisson_end_thrown(number))
 
-/* So many of both sides listen to it, soon. */
+/* How many of both sides listen to it; and so many do, soon. */
+int listeners(const char *channel);
 void expect_listening(const char *channel, int n);
 
 /* A thread of Java's waits, and has gone to sleep over it, soon. */
@@ -79,7 +107,7 @@ void expect_woken(int64_t then_ms, int64_t since_ms);
 
 int64_t monotonic_ms(void);
 
-/* For tests of this machinery: returns the log, which then does not fail the test. */
+/* Returns the log, which then does not fail the test. */
 const char *redisson_take_log(void);
 
 #endif

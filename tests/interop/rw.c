@@ -35,7 +35,8 @@ static void java_listens_to_rw(const char *name, int n)
 
 static const struct lock_kind write_lock = {"write", new_write, java_listens_to_rw};
 
-LawsOfWaking(write_lock) LawsOfLeases(write_lock) LawsOfReentry(write_lock)
+LawsOfWaking(write_lock) LawsOfLeases(write_lock) LawOfWatchdogs(EverywhereLaw, write_lock)
+    LawsOfReentry(write_lock)
 
     /* ---- Readers beside each other ---- */
 
@@ -56,7 +57,7 @@ static struct actor *c_waits_for(hl_client *client, hl_lock *half)
     return actor;
 }
 
-RedissonLaw(readers, of_both_sides_are_in_at_once_and_keep_both_writers_out)
+EverywhereLaw(readers, of_both_sides_are_in_at_once_and_keep_both_writers_out)
 {
     struct halves stock = new_halves(open_client(NULL), "stock");
     struct halves other = new_halves(open_client(NULL), "stock");
@@ -79,7 +80,7 @@ RedissonLaw(readers, of_both_sides_are_in_at_once_and_keep_both_writers_out)
     check_int(redis_int(server, "DBSIZE"), 0);
 }
 
-RedissonLaw(last_reader, of_c_wakes_a_writer_of_javas)
+EverywhereLaw(last_reader, of_c_wakes_a_writer_of_javas)
 {
     struct halves stock = new_halves(open_client(NULL), "stock");
     redisson_do("t1", "read.lock stock");
@@ -93,7 +94,7 @@ RedissonLaw(last_reader, of_c_wakes_a_writer_of_javas)
     expect_woken(redisson_ended_ms(waits), before_ms);
 }
 
-RedissonLaw(last_reader, of_javas_wakes_a_writer_of_c)
+EverywhereLaw(last_reader, of_javas_wakes_a_writer_of_c)
 {
     hl_client *client = open_client_that_hardly_polls();
     struct halves stock = new_halves(client, "stock");
@@ -109,7 +110,7 @@ RedissonLaw(last_reader, of_javas_wakes_a_writer_of_c)
     expect_woken(monotonic_ms(), before_ms);
 }
 
-RedissonLaw(writer_of_c, that_leaves_lets_all_readers_of_javas_in)
+EverywhereLaw(writer_of_c, that_leaves_lets_all_readers_of_javas_in)
 {
     struct halves stock = new_halves(open_client(NULL), "stock");
     expect_ok(hl_lock_acquire(stock.write, NULL));
@@ -129,7 +130,7 @@ RedissonLaw(writer_of_c, that_leaves_lets_all_readers_of_javas_in)
     expect_outcome(hl_lock_try_acquire(stock.write, NULL), HL_EBUSY);
 }
 
-RedissonLaw(writer_of_javas, that_leaves_lets_all_readers_of_c_in)
+EverywhereLaw(writer_of_javas, that_leaves_lets_all_readers_of_c_in)
 {
     hl_client *client = open_client_that_hardly_polls();
     struct halves stock = new_halves(client, "stock");
@@ -218,7 +219,7 @@ RedissonLaw(watchdog_of_c, keeps_a_reader_beside_one_of_javas_that_comes_and_goe
 
 /* ---- From one to the other ---- */
 
-RedissonLaw(writer_of_c, that_goes_on_as_a_reader_lets_readers_of_javas_in)
+EverywhereLaw(writer_of_c, that_goes_on_as_a_reader_lets_readers_of_javas_in)
 {
     struct halves stock = new_halves(open_client(NULL), "stock");
     expect_ok(hl_lock_acquire(stock.write, NULL));

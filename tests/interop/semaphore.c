@@ -37,7 +37,7 @@ static int64_t available(hl_semaphore *pool)
     return permits;
 }
 
-RedissonLaw(permits, are_one_number_for_both_sides)
+EverywhereLaw(permits_without_leases, are_one_number_for_both_sides)
 {
     int64_t drained = 0;
     hl_semaphore *pool = new_pool(open_client(NULL));
@@ -66,7 +66,7 @@ RedissonLaw(permits, are_one_number_for_both_sides)
     hl_semaphore_free(pool);
 }
 
-RedissonLaw(release_by_c, wakes_java_that_waits_for_several)
+EverywhereLaw(release_by_c, wakes_java_that_waits_for_several)
 {
     hl_semaphore *pool = new_pool(open_client(NULL));
     expect_ok(hl_semaphore_try_set_permits(pool, 1, 0, NULL));
@@ -83,7 +83,7 @@ RedissonLaw(release_by_c, wakes_java_that_waits_for_several)
     hl_semaphore_free(pool);
 }
 
-RedissonLaw(release_by_java, wakes_c_that_waits_for_several)
+EverywhereLaw(release_by_java, wakes_c_that_waits_for_several)
 {
     hl_client *client = open_client_that_hardly_polls();
     struct acquire call = {new_pool(client), 3, HL_WAIT_FOREVER, 1};
@@ -103,7 +103,7 @@ RedissonLaw(release_by_java, wakes_c_that_waits_for_several)
     hl_semaphore_free(call.pool);
 }
 
-RedissonLaw(permits, that_one_side_adds_or_sets_wake_waiters_of_both)
+EverywhereLaw(permits_without_leases, that_one_side_adds_or_sets_wake_waiters_of_both)
 {
     hl_client *client = open_client_that_hardly_polls();
     struct acquire call = {new_pool(client), 1, HL_WAIT_FOREVER, 1};
@@ -156,7 +156,7 @@ static void use(void *arg)
     redisFree(link);
 }
 
-RedissonLaw(permits, are_never_taken_more_than_there_are_by_threads_of_both_sides)
+EverywhereLaw(permits_without_leases, are_never_taken_more_than_there_are_by_threads_of_both_sides)
 {
     static struct user users[THREADS];
     struct actor *actors[THREADS];
@@ -167,7 +167,7 @@ RedissonLaw(permits, are_never_taken_more_than_there_are_by_threads_of_both_side
     for (int i = 0; i < THREADS; i++) {
         char who[8];
         snprintf(who, sizeof who, "t%d", i);
-        javas[i] = redisson_begin(who, "semaphore.use pool inside %d %d", PERMITS, RUN_MS);
+        javas[i] = redisson_begin(who, "semaphore.use pool inside:{pool} %d %d", PERMITS, RUN_MS);
         users[i] = (struct user){pool, now_ms() + RUN_MS, 0};
         actors[i] = actor_start();
         actor_begin(actors[i], use, &users[i]);

@@ -15,7 +15,7 @@ static hl_lock *new_single(hl_client *client, const char *name)
 
 static const struct lock_kind single = {"single", new_single, java_listens};
 
-LawsOfWaking(single) LawsOfLeases(single)
+LawsOfWaking(single) LawsOfLeases(single) LawOfWatchdogs(RedissonLaw, single)
 
     RedissonLaw(single, that_its_own_holder_wants_again_is_refused_by_both_and_stays_held)
 {

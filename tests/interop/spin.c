@@ -41,9 +41,9 @@ static void java_spins(const char *name, int n)
 
 static const struct lock_kind spin = {"spin", new_spin, java_spins};
 
-LawsOfWaking(spin) LawsOfLeases(spin) LawsOfReentry(spin)
+LawsOfWaking(spin) LawsOfLeases(spin) LawOfWatchdogs(RedissonLaw, spin) LawsOfReentry(spin)
 
-    RedissonLaw(spin_lock_that_listens, hears_a_lock_of_javas)
+    EverywhereLaw(spin_lock_that_listens, hears_a_lock_of_javas)
 {
     hl_client *client = open_client_that_hardly_polls();
     hl_lock *lock = new_listening(client);

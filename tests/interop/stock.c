@@ -12,7 +12,7 @@
 
 enum { TEAM = 4 };
 
-static const char number_key[] = "units", writer_key[] = "writer";
+static const char number_key[] = "units:{stock}", writer_key[] = "writer:{stock}";
 
 void stock_fill(void)
 {

@@ -14,7 +14,7 @@ source=$1
 shift
 
 # Memory, text, numbers, the parser of answers; and what happens once for each process or thread.
-harmless='mem* str* *printf __isoc* malloc calloc realloc free abort stderr stdout fputs fwrite
+harmless='mem* str* *printf __isoc* malloc calloc realloc free mmap64 munmap madvise abort stderr stdout fputs fwrite
     tolower toupper __ctype_* explicit_bzero __explicit_bzero_chk __*_chk qsort
     __errno_location __stack_chk_fail __tls_get_addr _GLOBAL_OFFSET_TABLE_ sigfillset
     redisReader* evutil_freeaddrinfo evutil_gai_strerror

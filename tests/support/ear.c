@@ -6,11 +6,13 @@
 
 #include "fatal.h"
 #include "kit.h"
+#include "redis_shards.h"
 
-static redisContext *ear_subscribe(const char *verb, const char *channels)
+static redisContext *ear_subscribe(struct redis_server *at_server, const char *verb,
+                                   const char *channels)
 {
-    redisContext *ear = redis_link_connect(redis_server_socket(server));
-    char command[256];
+    redisContext *ear = redis_link_connect(redis_server_socket(at_server));
+    char command[768];
     int count = 1;
     must(ear);
     for (const char *at = channels; (at = strchr(at, ' ')); at++)
@@ -27,12 +29,15 @@ static redisContext *ear_subscribe(const char *verb, const char *channels)
 
 redisContext *ear_open(const char *channels)
 {
-    return ear_subscribe("SUBSCRIBE", channels);
+    const struct redis_shards *shards = redis_server_shards(server);
+    if (!shards || !shards->has_sharded_messages)
+        return ear_subscribe(server, "SUBSCRIBE", channels);
+    return ear_subscribe(redis_shards_of(shards, channels), "SSUBSCRIBE", channels);
 }
 
 redisContext *ear_open_unseen(const char *pattern)
 {
-    return ear_subscribe("PSUBSCRIBE", pattern);
+    return ear_subscribe(server, "PSUBSCRIBE", pattern);
 }
 
 /* A message is {"message", channel, text}, or {"pmessage", pattern, channel, text}. */

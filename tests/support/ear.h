@@ -8,7 +8,7 @@
 
 #include "redis_link.h"
 
-/* Subscribes to channels, "a b c": the scripts count the ear as a listener. */
+/* Subscribes to channels, "a b c", of one slot: the scripts count the ear as a listener. */
 redisContext *ear_open(const char *channels);
 
 /* Subscribes by a pattern: no script counts the ear. */

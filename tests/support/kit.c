@@ -9,18 +9,20 @@
 #include "handle.h"
 #include "kinds.h"
 #include "proxy.h"
+#include "shared_servers.h"
 
 #include <pthread.h>
 
 struct redis_server *server;
+const char *clients_url;
 
-enum kind { CLIENT_OPEN, LOCK, OWNER, CANCEL, PROXY, OTHER, KINDS };
+enum kind { CLIENT_OPEN, LOCK, OWNER, CANCEL, PROXY, OTHER, SERVERS, KINDS };
 enum { LIMIT = 2048 };
 
 static struct {
     pthread_mutex_t mutex;
     void *item[KINDS][LIMIT];
-    void (*free_item[LIMIT])(void *item); /* of the others */
+    void (*free_item[KINDS][LIMIT])(void *item); /* of the others, and of servers */
     int count[KINDS];
 } list = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -46,12 +48,24 @@ static void list_remove(enum kind kind, const void *item)
 
 void server_up_with(const struct redis_options *options)
 {
-    server = redis_server_start(options);
+    if (shared_servers_wanted() == SHARED_NONE)
+        server = redis_server_start(options);
+    else if (options)
+        skip("left out: it needs a server with options of its own");
+    else
+        shared_servers_join();
 }
 
 void server_up(void)
 {
     server_up_with(NULL);
+}
+
+void server_up_single(void)
+{
+    if (shared_servers_wanted() != SHARED_NONE)
+        skip("left out: it is about one server");
+    server_up();
 }
 
 void server_up_tcp(void)
@@ -67,7 +81,7 @@ void server_down(void)
     for (int i = list.count[LOCK] - 1; i >= 0; i--) /* a multi-lock before its members */
         hl_lock_free(list.item[LOCK][i]);
     for (int i = 0; i < list.count[OTHER]; i++)
-        list.free_item[i](list.item[OTHER][i]);
+        list.free_item[OTHER][i](list.item[OTHER][i]);
     for (int i = 0; i < list.count[OWNER]; i++)
         hl_owner_free(list.item[OWNER][i]);
     for (int i = 0; i < list.count[CLIENT_OPEN]; i++)
@@ -76,6 +90,8 @@ void server_down(void)
         hl_cancel_free(list.item[CANCEL][i]);
     for (int i = 0; i < list.count[PROXY]; i++)
         proxy_stop(list.item[PROXY][i]);
+    for (int i = list.count[SERVERS] - 1; i >= 0; i--)
+        list.free_item[SERVERS][i](list.item[SERVERS][i]);
     redis_server_stop(server);
 }
 
@@ -111,7 +127,7 @@ hl_client *open_client_at(const char *url, const hl_client_options *options)
 
 hl_client *open_client(const hl_client_options *options)
 {
-    return open_client_at(redis_server_url(server), options);
+    return open_client_at(clients_url ? clients_url : redis_server_url(server), options);
 }
 
 hl_lock *new_lock(hl_client *client, const char *name)
@@ -152,14 +168,24 @@ struct proxy *new_proxy(void)
     return list_add(PROXY, proxy_start_before(server));
 }
 
-void *free_at_end(void *item, void (*free_item)(void *item))
+static void *list_add_with(enum kind kind, void *item, void (*free_item)(void *item))
 {
     pthread_mutex_lock(&list.mutex);
-    check(list.count[OTHER] < LIMIT);
-    list.free_item[list.count[OTHER]] = free_item;
-    list.item[OTHER][list.count[OTHER]++] = item;
+    check(list.count[kind] < LIMIT);
+    list.free_item[kind][list.count[kind]] = free_item;
+    list.item[kind][list.count[kind]++] = item;
     pthread_mutex_unlock(&list.mutex);
     return item;
+}
+
+void *free_at_end(void *item, void (*free_item)(void *item))
+{
+    return list_add_with(OTHER, item, free_item);
+}
+
+void *stop_at_end(void *item, void (*stop)(void *item))
+{
+    return list_add_with(SERVERS, item, stop);
 }
 
 void close_client(hl_client *client)

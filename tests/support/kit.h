@@ -16,15 +16,24 @@
 
 extern struct redis_server *server;
 
+/* Where open_client() opens clients; NULL: at `server`. */
+extern const char *clients_url;
+
 /* For .init and .fini. server_down() stops the actors, frees the handles, closes the clients, and
  * stops the proxies. */
 void server_up(void);
+void server_up_single(void);
 void server_up_tcp(void);
 void server_up_with(const struct redis_options *options);
 void server_down(void);
 
-/* A test with that server; a TcpLaw's server listens on TCP too. Options (.timeout) may follow. */
+/* A test with that server; a TcpLaw's server listens on TCP too, mostly for a proxy. Options
+ * (.timeout) may follow. A Law is also run at sentinels and at a cluster (shared_servers.h); a
+ * SingleLaw, which is about one server's death, pause, connections or messages, and a TcpLaw are
+ * not. */
 #define Law(suite, ...) Test(suite, __VA_ARGS__, .init = server_up, .fini = server_down)
+#define SingleLaw(suite, ...)                                                                      \
+    Test(suite, __VA_ARGS__, .init = server_up_single, .fini = server_down)
 #define TcpLaw(suite, ...) Test(suite, __VA_ARGS__, .init = server_up_tcp, .fini = server_down)
 
 /* Options with these fields set and the defaults for the rest. */
@@ -56,7 +65,7 @@ static inline int acquire_token(hl_lock *lock, const hl_acquire_options *options
 }
 
 /* Each ends the test when it fails. options may be NULL. */
-hl_client *open_client(const hl_client_options *options); /* of `server` */
+hl_client *open_client(const hl_client_options *options); /* of `server`, or of clients_url */
 hl_client *open_client_at(const char *url, const hl_client_options *options);
 hl_lock *new_lock(hl_client *client, const char *name); /* with this run's options: handle.h */
 hl_lock *new_lock_with(hl_client *client, const char *name, const hl_lock_options *options);
@@ -67,6 +76,9 @@ struct proxy *new_proxy(void); /* before `server`; server_down() lets everything
 
 /* server_down() frees this handle, too. */
 void *free_at_end(void *item, void (*free_item)(void *item));
+
+/* And stops this one, behind the clients: servers. */
+void *stop_at_end(void *item, void (*stop)(void *item));
 
 /* Each ends one of them before the test ends. */
 void close_client(hl_client *client);
@@ -99,6 +111,6 @@ void expect_waiters(hl_client *client, int n); /* soon */
 bool wait_stat_at(hl_client *client, size_t offset, uint64_t n);
 
 /* A lease that tests see renewed a few times, and that a slow machine renews in time. */
-#define SHORT_MS slow_ms(900)
+#define SHORT_MS slow_ms(1500)
 
 #endif

@@ -26,17 +26,28 @@ static void recorder_add(struct recorder *recorder, const struct record *record,
 
 void record_event(const hl_event *event, void *arg)
 {
-    static const char *const kinds[] = {
-        "?", "JEOPARDY", "SAFE", "LOST", "DISCONNECTED", "CONNECTED", "RELEASE_FAILED"};
+    static const char *const kinds[] = {"?",
+                                        "JEOPARDY",
+                                        "SAFE",
+                                        "LOST",
+                                        "DISCONNECTED",
+                                        "CONNECTED",
+                                        "RELEASE_FAILED",
+                                        "MASTER_CHANGED",
+                                        "MASTER_ISOLATED",
+                                        "MASTER_CONFIRMED"};
     struct record record = {
         .thread = pthread_self(), .kind = event->kind, .validity_ms = event->validity_ms};
-    bool is_loss = event->kind == HL_EVENT_LOST;
+    bool is_loss = event->kind == HL_EVENT_LOST, is_change = event->kind == HL_EVENT_MASTER_CHANGED;
     check(event->size >= sizeof *event);
     if (event->name)
         snprintf(record.name, sizeof record.name, "%.*s", (int)event->name_length, event->name);
     snprintf(record.said, sizeof record.said, "%s", event->reason ? event->reason : "");
-    recorder_add(arg, &record, "%s%s%s", kinds[event->kind], is_loss ? " " : "",
-                 is_loss ? record.said : "");
+    if (is_change)
+        recorder_add(arg, &record, "MASTER_CHANGED from %s to %s", event->from, event->to);
+    else
+        recorder_add(arg, &record, "%s%s%s", kinds[event->kind], is_loss ? " " : "",
+                     is_loss ? record.said : "");
 }
 
 void record_log(hl_log_level level, const char *text, void *arg)

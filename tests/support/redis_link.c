@@ -5,10 +5,12 @@
 #include "redis_link.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
 #include "deadline.h"
+#include "fatal.h"
 
 void redis_link_init(struct redis_link *link, const char *socket_path)
 {
@@ -62,14 +64,25 @@ static void redis_link_close(struct redis_link *link)
 
 redisReply *redis_link_command(struct redis_link *link, const char *format, va_list args)
 {
-    redisReply *reply = NULL;
+    char *bytes = NULL;
+    int length = redisvFormatCommand(&bytes, format, args);
+    must(length > 0);
+    redisReply *reply = redis_link_send(link, bytes, (size_t)length);
+    free(bytes);
+    return reply;
+}
+
+redisReply *redis_link_send(struct redis_link *link, const char *bytes, size_t length)
+{
+    void *reply = NULL;
     pthread_mutex_lock(&link->mutex);
     if (link->context && redis_link_is_stale(link->context))
         redis_link_close(link);
     if (!link->context)
         link->context = redis_link_connect(link->path);
-    if (link->context)
-        reply = redisvCommand(link->context, format, args);
+    if (link->context && (redisAppendFormattedCommand(link->context, bytes, length) != REDIS_OK ||
+                          redisGetReply(link->context, &reply) != REDIS_OK))
+        reply = NULL;
     if (!reply)
         redis_link_close(link);
     pthread_mutex_unlock(&link->mutex);

@@ -23,6 +23,7 @@ void redis_link_deinit(struct redis_link *link);
 
 /* The caller frees the reply by freeReplyObject(); NULL when the server did not answer. */
 redisReply *redis_link_command(struct redis_link *link, const char *format, va_list args);
+redisReply *redis_link_send(struct redis_link *link, const char *bytes, size_t length);
 
 /* Closes the connection; the next command connects again. */
 void redis_link_drop(struct redis_link *link);

@@ -1,22 +1,27 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* Each question is one command on the server's link. */
+/* Each question is one command on the server's link, or at the shards that the server stands for.
+ */
 #include "redis_probe.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "deadline.h"
 #include "fatal.h"
 #include "redis_link.h"
+#include "redis_shards.h"
 
 static redisReply *redis_ask(struct redis_server *server, const char *format, va_list args)
 {
-    return redis_link_command(redis_server_link(server), format, args);
+    const struct redis_shards *shards = redis_server_shards(server);
+    return shards ? redis_shards_command(shards, format, args)
+                  : redis_link_command(redis_server_link(server), format, args);
 }
 
 redisReply *redis_command(struct redis_server *server, const char *format, ...)
@@ -122,11 +127,60 @@ int64_t redis_calls(struct redis_server *server, const char *command)
     snprintf(key, sizeof key, "cmdstat_%s:calls=", command);
     redisReply *reply = redis_command(server, "INFO commandstats");
     must(reply && reply->type == REDIS_REPLY_STRING);
-    const char *found = strstr(reply->str, key);
-    if (found)
-        calls = strtoll(found + strlen(key), NULL, 10);
+    for (const char *at = reply->str; (at = strstr(at, key)); at += strlen(key))
+        calls += strtoll(at + strlen(key), NULL, 10);
     freeReplyObject(reply);
     return calls;
+}
+
+int64_t redis_subcommand_calls(struct redis_server *server, const char *command,
+                               const char *subcommand)
+{
+    int64_t calls = 0;
+    redisReply *log = redis_command(server, "SLOWLOG GET -1");
+    must(log && log->type == REDIS_REPLY_ARRAY && log->elements > 0); /* it has our own commands */
+    for (size_t i = 0; i < log->elements; i++) {
+        const redisReply *words = log->element[i]->element[3];
+        calls += words->elements > 1 && strcasecmp(words->element[0]->str, command) == 0 &&
+                 strcasecmp(words->element[1]->str, subcommand) == 0;
+    }
+    freeReplyObject(log);
+    return calls;
+}
+
+/* HELP has a line "KILL <option> ..." for each subcommand, and lines with spaces in front below it;
+ * it is asked first, for it may be denied afterwards. */
+static void redis_deny_of_the_whole(struct redis_server *server, const char *user,
+                                    const char *command, const char *denied)
+{
+    redisReply *help = redis_command(server, "%s HELP", command);
+    must(help && help->type == REDIS_REPLY_ARRAY);
+    redis_do(server, "ACL SETUSER %s -%s", user, command);
+    for (size_t i = 1; i < help->elements; i++) { /* the first line is on the command */
+        const char *line = help->element[i]->str;
+        int length = (int)strcspn(line, " ");
+        char word[32];
+        snprintf(word, sizeof word, "%.*s", length, line);
+        if (length > 0 && strcasecmp(word, denied) != 0)
+            redis_do(server, "ACL SETUSER %s +%s|%s", user, command, word);
+    }
+    freeReplyObject(help);
+}
+
+void redis_deny(struct redis_server *server, const char *user, const char *command)
+{
+    char whole[32];
+    const char *bar = strchr(command, '|');
+    redisReply *reply = redis_command(server, "ACL SETUSER %s -%s", user, command);
+    must(reply);
+    bool is_done = reply->type != REDIS_REPLY_ERROR;
+    freeReplyObject(reply);
+    if (is_done)
+        return;
+    if (!bar)
+        fatal("ACL SETUSER %s -%s is refused", user, command);
+    snprintf(whole, sizeof whole, "%.*s", (int)(bar - command), command);
+    redis_deny_of_the_whole(server, user, whole, bar + 1);
 }
 
 int64_t redis_evalsha_calls(struct redis_server *server)
@@ -134,13 +188,23 @@ int64_t redis_evalsha_calls(struct redis_server *server)
     return redis_calls(server, "evalsha");
 }
 
-int redis_subscribers(struct redis_server *server, const char *channel)
+/* The answer is a channel and its number, at each shard. */
+static int redis_count_subscribers(struct redis_server *server, const char *numsub,
+                                   const char *channel)
 {
-    redisReply *reply = redis_command(server, "PUBSUB NUMSUB %s", channel);
-    must(reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2);
-    int count = (int)reply->element[1]->integer;
+    int count = 0;
+    redisReply *reply = redis_command(server, "PUBSUB %s %s", numsub, channel);
+    must(reply);
+    for (size_t i = 1; reply->type == REDIS_REPLY_ARRAY && i < reply->elements; i += 2)
+        count += (int)reply->element[i]->integer;
     freeReplyObject(reply);
     return count;
+}
+
+int redis_subscribers(struct redis_server *server, const char *channel)
+{
+    return redis_count_subscribers(server, "NUMSUB", channel) +
+           redis_count_subscribers(server, "SHARDNUMSUB", channel); /* an error before Redis 7 */
 }
 
 static const char *redis_kind_name(enum redis_kind kind)
@@ -202,6 +266,32 @@ bool redis_wait_clients(struct redis_server *server, enum redis_kind kind, int n
 {
     struct deadline deadline = deadline_of_wait(ms);
     while (redis_clients(server, kind, "hirelock") != n) {
+        if (deadline_is_over(deadline))
+            return false;
+        deadline_nap();
+    }
+    return true;
+}
+
+/* In INFO replication: "slave0:ip=127.0.0.1,port=6380,state=online,offset=656,lag=0". */
+static int replicas_with(struct redis_server *server, long long offset)
+{
+    const char *at = redis_str(server, "INFO replication");
+    int count = 0;
+
+    while ((at = strstr(at, ",offset=")))
+        count += atoll(at += strlen(",offset=")) >= offset;
+    return count;
+}
+
+bool redis_wait_replicas(struct redis_server *server, int n, int64_t ms)
+{
+    static const char key[] = "master_repl_offset:";
+    struct deadline deadline = deadline_of_wait(ms);
+    const char *offset = strstr(redis_str(server, "INFO replication"), key);
+    must(offset);
+    long long now = atoll(offset + strlen(key));
+    while (replicas_with(server, now) < n) {
         if (deadline_is_over(deadline))
             return false;
         deadline_nap();

@@ -35,12 +35,23 @@ void redis_do(struct redis_server *server, const char *format, ...);
 int redis_post(struct redis_server *server, const char *format, ...);
 
 int64_t redis_calls(struct redis_server *server, const char *command); /* by INFO commandstats */
+
+/* The calls of one subcommand, which not every server counts by itself: by the slow log of a server
+ * whose .config has this. */
+#define REDIS_LOGS_CALLS "slowlog-log-slower-than 0\nslowlog-max-len 20000\n"
+int64_t redis_subcommand_calls(struct redis_server *server, const char *command,
+                               const char *subcommand);
+
 int64_t redis_evalsha_calls(struct redis_server *server);
-int redis_subscribers(struct redis_server *server, const char *channel);
+int redis_subscribers(struct redis_server *server, const char *channel); /* sharded ones, too */
 
 /* Connections of clients whose name begins with `name`. */
 enum redis_kind { REDIS_NORMAL, REDIS_PUBSUB };
 int redis_clients(struct redis_server *server, enum redis_kind kind, const char *name);
+
+/* Takes a command from a user: "time", "client|kill". Of a server that takes commands only as a
+ * whole the user gets all its other subcommands back. */
+void redis_deny(struct redis_server *server, const char *user, const char *command);
 
 /* Closes all connections of that kind but the tests' own; returns their number. */
 int redis_kill_clients(struct redis_server *server, enum redis_kind kind);
@@ -51,6 +62,8 @@ int redis_kill_named(struct redis_server *server, enum redis_kind kind, const ch
 /* Each returns false when its condition did not become true within slow_ms(ms). */
 bool redis_wait_subscribers(struct redis_server *server, const char *channel, int n, int64_t ms);
 bool redis_wait_clients(struct redis_server *server, enum redis_kind kind, int n, int64_t ms);
+/* n replicas have all that the server has now. (WAIT asks for what its own connection wrote.) */
+bool redis_wait_replicas(struct redis_server *server, int n, int64_t ms);
 bool redis_wait_int(struct redis_server *server, int64_t value, int64_t ms, const char *format,
                     ...);
 

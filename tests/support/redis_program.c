@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* The version is asked once per process, and left to stand. */
+/* What the program can do is asked of itself: other programs than Redis have other versions. */
 #include "redis_program.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,41 +18,50 @@ const char *redis_program(void)
     return program && *program ? program : "redis-server";
 }
 
-static int redis_program_number;
+/* Nobody knows this line: the program ends at it, if not before, and repeats the line. Redis 7
+ * ends at the first line that it does not know, Redis 8 repeats them all, for one may be a
+ * module's. */
+static const char redis_program_end[] = "hirelock-asks yes";
 
-/* "7.0.15" */
-static int redis_program_parse(const char *version)
+static bool redis_program_repeats(const char *text, const char *line)
 {
-    int number = 0;
-    for (int i = 0; i < 3; i++) {
-        char *end = NULL;
-        number = number * 100 + (int)strtol(version, &end, 10);
-        version = *end == '.' ? end + 1 : end;
-    }
-    return number;
+    char repeated[256];
+    must(snprintf(repeated, sizeof repeated, ">>> '%s'", line) < (int)sizeof repeated);
+    return strstr(text, repeated) != NULL;
 }
 
-static void redis_program_ask(void)
+static bool redis_program_minds_only_the_end(const char *line, const char *config,
+                                             const char *output)
 {
-    char path[] = "/tmp/hl-version-XXXXXX";
-    char *argv[] = {(char *)redis_program(), "--version", NULL};
-    char line[256] = "";
+    char *argv[] = {(char *)redis_program(), (char *)config, NULL};
+    char text[4096] = "";
     int status = 0;
-    int fd = mkstemp(path);
-    must(fd >= 0);
-    must(spawn_reap(spawn_start(&(struct spawn){.argv = argv, .output = path}), 10000, &status));
-    ssize_t length = read(fd, line, sizeof line - 1);
-    close(fd);
-    unlink(path);
-    const char *version = length > 0 ? strstr(line, "v=") : NULL;
-    if (!version)
-        fatal("%s --version says \"%s\"", argv[0], line);
-    redis_program_number = redis_program_parse(version + 2);
+    must(spawn_reap(spawn_start(&(struct spawn){.argv = argv, .output = output}), 10000, &status));
+    FILE *file = fopen(output, "re");
+    must(file);
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[length] = '\0';
+    if (!strstr(text, ">>> '"))
+        fatal("%s with a line that it cannot know says \"%s\"", argv[0], text);
+    return redis_program_repeats(text, redis_program_end) && !redis_program_repeats(text, line);
 }
 
-int redis_program_version(void)
+bool redis_program_knows(const char *line)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, redis_program_ask);
-    return redis_program_number;
+    char config[] = "/tmp/hl-config-XXXXXX", output[] = "/tmp/hl-output-XXXXXX";
+    int fd = mkstemp(config), output_fd = mkstemp(output);
+    must(fd >= 0 && output_fd >= 0);
+    must(dprintf(fd, "%s\n%s\n", line, redis_program_end) > 0);
+    close(fd);
+    close(output_fd);
+    bool knows = redis_program_minds_only_the_end(line, config, output);
+    unlink(config);
+    unlink(output);
+    return knows;
+}
+
+bool redis_program_is_7(void)
+{
+    return redis_program_knows("enable-debug-command yes");
 }

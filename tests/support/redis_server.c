@@ -24,18 +24,22 @@
 #include "redis_link.h"
 #include "redis_log.h"
 #include "redis_program.h"
+#include "redis_shards.h"
 #include "spawn.h"
+#include "test.h"
 
 struct redis_server {
     struct redis_options options; /* strings borrowed only until redis.conf is written */
     pid_t pid;                    /* 0: killed */
     bool frozen;
+    bool is_joined; /* another process's */
     int port;
     char dir[64];
     char socket[80];
     char log[80];
     char url[96];
-    _Atomic int64_t *clock_offset_ms; /* mapped; NULL without shim */
+    _Atomic int64_t *clock_offset_ms;  /* mapped; NULL without shim */
+    const struct redis_shards *shards; /* NULL: it stands for itself */
     struct redis_link link;
 };
 
@@ -71,6 +75,12 @@ static void redis_server_make_certificates(struct redis_server *server)
                                                         .hosts = "DNS:localhost,IP:127.0.0.1"});
 }
 
+static void redis_server_set_paths(struct redis_server *server)
+{
+    snprintf(server->socket, sizeof server->socket, "%s/s", server->dir);
+    snprintf(server->log, sizeof server->log, "%s/log", server->dir);
+}
+
 static void redis_server_make_dir(struct redis_server *server)
 {
     const char *base = getenv("TMPDIR");
@@ -78,14 +88,15 @@ static void redis_server_make_dir(struct redis_server *server)
              base && strlen(base) < 40 ? base : "/tmp");
     if (!mkdtemp(server->dir))
         fatal_errno("mkdtemp %s", server->dir);
-    snprintf(server->socket, sizeof server->socket, "%s/s", server->dir);
-    snprintf(server->log, sizeof server->log, "%s/log", server->dir);
+    redis_server_set_paths(server);
 }
 
 /* Everything that a test could trip over by accident is off: snapshots, rewrites, fsync. The user
  * hltest is the tests' own way in, whatever happens to the default user. */
 static void redis_server_write_config(struct redis_server *server)
 {
+    static const char debug[] = "enable-debug-command yes"; /* where it has to be enabled */
+    static const char timestamps[] = "aof-timestamp-enabled yes";
     char path[80];
     const struct redis_options *options = &server->options;
     snprintf(path, sizeof path, "%s/redis.conf", server->dir);
@@ -103,8 +114,12 @@ static void redis_server_write_config(struct redis_server *server)
     fprintf(file, "dir %s\nlogfile \"\"\ndaemonize no\nsave \"\"\n", server->dir);
     fprintf(file, "appendonly %s\nappendfsync no\n", options->appendonly ? "yes" : "no");
     fprintf(file, "auto-aof-rewrite-percentage 0\nuser hltest on nopass ~* &* +@all\n");
-    if (redis_program_version() >= 70000)
-        fprintf(file, "enable-debug-command yes\naof-timestamp-enabled yes\n");
+    if (redis_program_knows(debug))
+        fprintf(file, "%s\n", debug);
+    if (options->appendonly && redis_program_knows(timestamps))
+        fprintf(file, "%s\n", timestamps);
+    if (options->cluster)
+        fprintf(file, "cluster-enabled yes\ncluster-announce-ip 127.0.0.1\n");
     if (options->password)
         fprintf(file, "requirepass \"%s\"\n", options->password);
     if (options->config)
@@ -129,7 +144,8 @@ static void redis_server_spawn(struct redis_server *server)
 {
     char config[80], preload[512], shim_file[128];
     snprintf(config, sizeof config, "%s/redis.conf", server->dir);
-    char *argv[] = {(char *)redis_program(), config, NULL};
+    char *argv[] = {(char *)redis_program(), config, server->options.sentinel ? "--sentinel" : NULL,
+                    NULL};
     struct spawn spawn = {.argv = argv, .output = server->log};
     if (server->clock_offset_ms) {
         snprintf(preload, sizeof preload, "LD_PRELOAD=%s", redis_server_shim());
@@ -176,11 +192,24 @@ static bool redis_server_comes_up(struct redis_server *server)
     return true;
 }
 
+/* Both ports of a node of a cluster are below the range that the kernel hands out to clients. */
+static int redis_server_draw_port(const struct redis_server *server)
+{
+    enum { BUS = 10000, CLIENTS = 32768 };
+    const struct redis_options *options = &server->options;
+    if (!options->tcp && !options->tls)
+        return 0;
+    int port = listener_free_port();
+    while (options->cluster && port + BUS >= CLIENTS)
+        port = listener_free_port();
+    return port;
+}
+
 /* A port is free only until a program takes it: on a clash, try the next one. */
 static void redis_server_first_start(struct redis_server *server)
 {
     for (int i = 0; i < 20; i++) {
-        server->port = server->options.tcp || server->options.tls ? listener_free_port() : 0;
+        server->port = redis_server_draw_port(server);
         redis_server_write_config(server);
         redis_server_spawn(server);
         if (redis_server_comes_up(server))
@@ -190,6 +219,15 @@ static void redis_server_first_start(struct redis_server *server)
     fatal("no port left for %s", redis_program());
 }
 
+static void redis_server_name(struct redis_server *server)
+{
+    if (server->port)
+        snprintf(server->url, sizeof server->url, "%s://127.0.0.1:%d",
+                 server->options.tls ? "rediss" : "redis", server->port);
+    else
+        snprintf(server->url, sizeof server->url, "unix://%s", server->socket);
+}
+
 struct redis_server *redis_server_start(const struct redis_options *options)
 {
     struct redis_server *server = calloc(1, sizeof *server);
@@ -197,7 +235,10 @@ struct redis_server *redis_server_start(const struct redis_options *options)
     if (options)
         server->options = *options;
     const char *kind = getenv("HL_TEST_SERVER");
-    server->options.tls = server->options.tls || (kind && strcmp(kind, "tls") == 0);
+    if (kind && strcmp(kind, "tls") == 0 && !server->options.plain)
+        server->options.tls = true;
+    if (server->options.tls && !redis_program_knows("tls-port 0"))
+        skip("%s was built without TLS", redis_program());
     redis_server_make_dir(server);
     if (server->options.tls)
         redis_server_make_certificates(server);
@@ -207,11 +248,25 @@ struct redis_server *redis_server_start(const struct redis_options *options)
         redis_server_map_clock(server);
     }
     redis_server_first_start(server);
-    if (server->port)
-        snprintf(server->url, sizeof server->url, "%s://127.0.0.1:%d",
-                 server->options.tls ? "rediss" : "redis", server->port);
-    else
-        snprintf(server->url, sizeof server->url, "unix://%s", server->socket);
+    redis_server_name(server);
+    return server;
+}
+
+void redis_server_word(const struct redis_server *server, char ret_word[REDIS_SERVER_WORD])
+{
+    must(!server->options.tls && !server->clock_offset_ms);
+    snprintf(ret_word, REDIS_SERVER_WORD, "%s:%d:%d", server->dir, server->port, (int)server->pid);
+}
+
+struct redis_server *redis_server_join(const char *word)
+{
+    struct redis_server *server = calloc(1, sizeof *server);
+    must(server);
+    server->is_joined = true;
+    must(sscanf(word, "%63[^:]:%d:%d", server->dir, &server->port, &server->pid) == 3);
+    redis_server_set_paths(server);
+    redis_link_init(&server->link, server->socket);
+    redis_server_name(server);
     return server;
 }
 
@@ -220,6 +275,7 @@ void redis_server_kill(struct redis_server *server)
     int status = 0;
     if (!server->pid)
         return;
+    must(!server->is_joined);
     redis_link_drop(&server->link);
     kill(server->pid, SIGKILL);
     if (!spawn_reap(server->pid, 10000, &status))
@@ -254,6 +310,11 @@ void redis_server_stop(struct redis_server *server)
 {
     if (!server)
         return;
+    if (server->is_joined) {
+        redis_link_deinit(&server->link);
+        free(server);
+        return;
+    }
     redis_server_kill(server);
     redis_link_deinit(&server->link);
     redis_server_close_log(server);
@@ -280,6 +341,7 @@ void redis_server_restart(struct redis_server *server)
 void redis_server_freeze(struct redis_server *server)
 {
     int status = 0;
+    must(!server->is_joined);
     kill(server->pid, SIGSTOP);
     while (waitpid(server->pid, &status, WUNTRACED) < 0)
         must(errno == EINTR);
@@ -311,9 +373,19 @@ void redis_server_step_clock(struct redis_server *server, int64_t ms)
     atomic_fetch_add(server->clock_offset_ms, ms);
 }
 
+void redis_server_stand_for(struct redis_server *server, const struct redis_shards *shards)
+{
+    server->shards = shards;
+}
+
+const struct redis_shards *redis_server_shards(const struct redis_server *server)
+{
+    return server->shards;
+}
+
 const char *redis_server_url(const struct redis_server *server)
 {
-    return server->url;
+    return server->shards ? server->shards->url : server->url;
 }
 
 const char *redis_server_socket(const struct redis_server *server)
@@ -339,6 +411,11 @@ bool redis_server_has_tls(const struct redis_server *server)
 pid_t redis_server_pid(const struct redis_server *server)
 {
     return server->pid;
+}
+
+bool redis_server_is_up(const struct redis_server *server)
+{
+    return server->pid && !server->frozen;
 }
 
 int64_t redis_server_cpu_us(const struct redis_server *server)

@@ -6,8 +6,10 @@
  * dies with the thread that started it. A server that fails by itself ends the test, and the end of
  * its log is shown.
  *
- * With HL_TEST_SERVER=tls in the environment every server has .tls. A server with TLS has in its
- * directory ca.pem, server.pem for 127.0.0.1 and localhost, and their keys.
+ * With HL_TEST_SERVER=tls in the environment every server has .tls, but those with .plain; its
+ * other words are in shared_servers.h. A server with TLS has in its directory ca.pem, server.pem
+ * for 127.0.0.1 and localhost, and their keys. A test that starts one is skipped where the program
+ * was built without TLS.
  */
 #ifndef HL_TEST_REDIS_SERVER_H
 #define HL_TEST_REDIS_SERVER_H
@@ -18,11 +20,15 @@
 
 struct redis_link;
 struct redis_server;
+struct redis_shards;
 
 /* All zero: a unix socket only, no persistence, no password. */
 struct redis_options {
     bool tcp;            /* listens on a free port of 127.0.0.1 as well; the URL names that port */
     bool tls;            /* listens on a free port of 127.0.0.1 with TLS; the URL names that port */
+    bool plain;          /* never TLS */
+    bool cluster;        /* a node of a cluster, alone at first; its bus has the port + 10000 */
+    bool sentinel;       /* a Sentinel; .config has its lines, and it rewrites its redis.conf */
     bool appendonly;     /* keeps its keys over kill and restart */
     bool may_be_loading; /* start and restart return at the first answer, even -LOADING */
     bool clock_shim;     /* redis_server_step_clock works */
@@ -49,7 +55,8 @@ void redis_server_restart(struct redis_server *server);
 void redis_server_step_clock(struct redis_server *server, int64_t ms);
 bool redis_server_has_clock_shim(void); /* this build brings the shim's library */
 
-const char *redis_server_url(const struct redis_server *server); /* without credentials */
+/* Without credentials. */
+const char *redis_server_url(const struct redis_server *server);
 const char *redis_server_socket(const struct redis_server *server);
 const char *redis_server_dir(const struct redis_server *server);
 int redis_server_port(const struct redis_server *server); /* that of the URL; 0 on a unix socket */
@@ -57,7 +64,18 @@ bool redis_server_has_tls(const struct redis_server *server);
 /* The authority of the server with TLS that was started last. */
 const char *redis_server_authority(void);
 pid_t redis_server_pid(const struct redis_server *server);
+bool redis_server_is_up(const struct redis_server *server);     /* neither killed nor frozen */
 int64_t redis_server_cpu_us(const struct redis_server *server); /* used since it was started */
+
+/* For the process that owns the server, and one that it starts: there it is only asked, and neither
+ * killed nor frozen nor restarted; redis_server_stop() lets go of it. */
+enum { REDIS_SERVER_WORD = 128 };
+void redis_server_word(const struct redis_server *server, char ret_word[REDIS_SERVER_WORD]);
+struct redis_server *redis_server_join(const char *word);
+
+/* From now on it stands for these (redis_shards.h), which are borrowed. NULL: for itself. */
+void redis_server_stand_for(struct redis_server *server, const struct redis_shards *shards);
+const struct redis_shards *redis_server_shards(const struct redis_server *server);
 
 /* Prints the last lines of its log to stderr. */
 void redis_server_show_log(const struct redis_server *server);

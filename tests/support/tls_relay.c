@@ -93,10 +93,19 @@ static bool relay_down(struct tls_relay *relay, SSL *ssl, int server, bool *is_a
     return true;
 }
 
+/* A ServerHello: TLS 1.1, 32 random bytes (zeros), no session, a cipher, no compression. */
+static bool relay_say_old_hello(int client)
+{
+    static const char hello[47] = {0x16, 3, 2, 0, 42, 2, 0, 0, 38, 3, 2, [45] = 0x2f};
+    return send(client, hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello;
+}
+
 static void relay_serve(struct tls_relay *relay, SSL *ssl, int client, int server)
 {
     struct pollfd polled[] = {{.fd = client, .events = POLLIN}, {.fd = server, .events = POLLIN}};
-    bool goes_on = SSL_accept(ssl) == 1, is_asked = false;
+    bool is_asked = false;
+    bool goes_on =
+        (relay->manner != TLS_RELAY_OLDER || relay_say_old_hello(client)) && SSL_accept(ssl) == 1;
     while (goes_on && !atomic_load(&relay->is_over)) {
         if (poll(polled, 2, RELAY_LOOK_MS) <= 0)
             continue;
@@ -160,6 +169,11 @@ struct tls_relay *tls_relay_start(struct redis_server *server, const char *dir,
          SSL_CTX_use_PrivateKey_file(relay->context, key, SSL_FILETYPE_PEM) == 1);
     if (manner == TLS_RELAY_RENEGOTIATES)
         SSL_CTX_set_max_proto_version(relay->context, TLS1_2_VERSION);
+    /* Level 0, because the signatures of TLS 1.1 are by SHA-1. */
+    if (manner == TLS_RELAY_OLD)
+        must(SSL_CTX_set_min_proto_version(relay->context, TLS1_VERSION) == 1 &&
+             SSL_CTX_set_max_proto_version(relay->context, TLS1_1_VERSION) == 1 &&
+             SSL_CTX_set_cipher_list(relay->context, "DEFAULT@SECLEVEL=0") == 1);
     SSL_CTX_clear_mode(relay->context, SSL_MODE_AUTO_RETRY);
     SSL_CTX_set_msg_callback(relay->context, relay_on_message);
     SSL_CTX_set_msg_callback_arg(relay->context, relay);

@@ -3,7 +3,7 @@
 
 /*
  * A relay that speaks TLS with clients and plain Redis with a server (.tcp), on a thread of its
- * own. It does what no redis-server can be asked for: new keys, renegotiation.
+ * own. It does what no redis-server can be asked for: new keys, renegotiation, an old version.
  */
 #ifndef HL_TEST_TLS_RELAY_H
 #define HL_TEST_TLS_RELAY_H
@@ -12,10 +12,12 @@ struct redis_server;
 struct tls_relay;
 
 enum tls_relay_manner {
-    TLS_RELAY_NEW_KEYS,    /* before each answer it asks for new keys (TLS 1.3) */
-    TLS_RELAY_JUNK,        /* in place of its first answer comes a record that nobody encrypted */
-    TLS_RELAY_RENEGOTIATES /* once, behind the first answer, it asks for a new handshake (TLS 1.2)
-                            */
+    TLS_RELAY_NEW_KEYS,     /* before each answer it asks for new keys (TLS 1.3) */
+    TLS_RELAY_JUNK,         /* in place of its first answer comes a record that nobody encrypted */
+    TLS_RELAY_RENEGOTIATES, /* once, behind the first answer, it asks for a new handshake (TLS 1.2)
+                             */
+    TLS_RELAY_OLD,          /* it speaks TLS 1.1 at most, and says so */
+    TLS_RELAY_OLDER /* it goes on in TLS 1.1 whatever was proposed, as servers older than 1.3 do */
 };
 
 /* Its certificate is DIR/server.pem. */

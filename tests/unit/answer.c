@@ -31,6 +31,8 @@ static const struct sorted {
     int code;
 } sorted[] = {
     {"NOSCRIPT No matching script. Please use EVAL.", HLI_BOUNCED, HL_ESERVER},
+    {"MOVED 15495 127.0.0.1:7143", HLI_BOUNCED, HL_ESERVER},
+    {"ASK 15495 127.0.0.1:7143", HLI_BOUNCED, HL_ESERVER},
     {"LOADING Redis is loading the dataset in memory", HLI_REFUSED, HL_ESERVER},
     {"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
      HLI_REFUSED, HL_ESERVER},
@@ -81,8 +83,6 @@ Test(answer, says_what_to_do_where_the_server_does_not)
         {"NOAUTH Authentication required.", "in the URL or in the options", HL_EDENIED},
         {"WRONGTYPE Operation against a key holding the wrong kind of value", "another kind",
          HL_ESERVER},
-        {"MOVED 15495 127.0.0.1:7143", "node of a cluster", HL_ESERVER},
-        {"ASK 15495 127.0.0.1:7143", "node of a cluster", HL_ESERVER},
         {"ERR The user executing the script can't run this command or subcommand", "ACL LOG",
          HL_EDENIED},
     };
@@ -127,7 +127,7 @@ static const struct sorted inner[] = {
     {"@user_script: 38: -OOM command not allowed when used memory > 'maxmemory'.", HLI_REFUSED,
      HL_ESERVER},
     {"ERR Error running script (call to f_7d4a): @user_script:3: @user_script: 3: -MOVED 7 h:1",
-     HLI_FAILED, HL_ESERVER},
+     HLI_REFUSED, HL_ESERVER},
     {"ERR Write commands are not allowed from read-only scripts. script: 7d4a, on @user_script:3.",
      HLI_REFUSED, HL_ESERVER},
 };

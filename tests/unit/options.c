@@ -129,6 +129,23 @@ Test(options, refuse_to_poll_for_less_than_nothing_or_more_than_a_millisecond)
     check_int(settings.busy_poll_us, 1000);
 }
 
+Test(options, refuse_connections_below_one_and_above_sixteen)
+{
+    hl_client_options options = HL_CLIENT_OPTIONS_INIT;
+    check_int(read_options("redis://h", &options), 0);
+    check_int(settings.connections, 4);
+    discard();
+    for (options.connections = 1; options.connections <= 16; options.connections++) {
+        check_int(read_options("redis://h", &options), 0);
+        discard();
+    }
+    check_int(read_options("redis://h", &options), HL_EINVAL);
+    check(strstr(err.text, "connections is not from 1 to 16") != NULL);
+    options.connections = -1;
+    check_int(read_options("redis://h", &options), HL_EINVAL);
+    check(strstr(err.text, "connections is not from 1 to 16") != NULL);
+}
+
 Test(options, refuse_a_prefix_that_leaves_no_room_for_a_name)
 {
     char prefix[HLI_NAME_LIMIT + 1];
@@ -150,15 +167,15 @@ Test(options, beat_the_url)
     options.password = "TopSecret";
     options.client_name = "me";
     check_int(read_options("redis://alice:old@h/3", &options), 0);
-    check_str(server.username, "bob");
-    check_str(server.password, "TopSecret");
+    check_str(server.login.username, "bob");
+    check_str(server.login.password, "TopSecret");
     check_int(server.database, 3);
     check_str(settings.client_name, "me");
-    check(server.password != options.password);
+    check(server.login.password != options.password);
     discard();
     options.username = NULL;
     check_int(read_options("redis://alice:old@h", &options), 0);
-    check_str(server.username, "alice");
-    check_str(server.password, "TopSecret");
+    check_str(server.login.username, "alice");
+    check_str(server.login.password, "TopSecret");
     discard();
 }

@@ -56,7 +56,7 @@ Test(reader, wakes_the_loop_unless_a_caller_leads, .init = reader_begin, .fini =
     peer_says("+OK\r\n");
     check(wakes_loop());
     check(hli_reader_try_take(&reader));
-    check_int(hli_reader_receive(&reader), HLI_RECEIVED);
+    check_int(hli_reader_receive(&reader, false), HLI_RECEIVED);
     hli_reader_leave(&reader, HLI_READER_NOBODY);
 
     promise_and_send(0);
@@ -65,8 +65,8 @@ Test(reader, wakes_the_loop_unless_a_caller_leads, .init = reader_begin, .fini =
     check(!wakes_loop());
     check(!hli_reader_try_take(&reader));
     check(hli_reader_resume(&reader));
-    check_int(hli_reader_receive(&reader), HLI_RECEIVED);
-    check_int(hli_reader_receive(&reader), HLI_RECEIVED_NOTHING);
+    check_int(hli_reader_receive(&reader, false), HLI_RECEIVED);
+    check_int(hli_reader_receive(&reader, false), HLI_RECEIVED_NOTHING);
 }
 
 Test(reader, is_armed_for_a_sender_without_a_promise, .init = reader_begin, .fini = reader_end)
@@ -184,9 +184,9 @@ Test(reader, sees_a_hang_up_while_it_is_disarmed_and_once, .init = reader_begin,
     check(!hli_reader_try_take(&reader)); /* the leader will find it */
     check(!wakes_loop());
     check(hli_reader_lead_end(&reader) && hli_reader_resume(&reader));
-    check_int(hli_reader_receive(&reader), HLI_RECEIVED_FAILURE);
+    check_int(hli_reader_receive(&reader, false), HLI_RECEIVED_FAILURE);
     hli_reader_leave(&reader, HLI_READER_LOOP);
-    check_int(hli_reader_receive(&reader), HLI_RECEIVED_FAILURE);
+    check_int(hli_reader_receive(&reader, false), HLI_RECEIVED_FAILURE);
     check(reader.has_failed && reader.failure == 0);
 }
 
@@ -194,7 +194,7 @@ Test(reader, gives_back_what_a_leader_left, .init = reader_begin, .fini = reader
 {
     struct hli_reply *first = NULL, *again = NULL, *second = NULL, *third = NULL;
     peer_says(":1\r\n:2\r\n:");
-    check_int(hli_reader_receive(&reader), HLI_RECEIVED);
+    check_int(hli_reader_receive(&reader, false), HLI_RECEIVED);
     check_int(hli_reader_next(&reader, &first), 0);
     hli_reader_put_back(&reader, first);
     check_int(hli_reader_next(&reader, &again), 0);
@@ -206,7 +206,7 @@ Test(reader, gives_back_what_a_leader_left, .init = reader_begin, .fini = reader
     hli_reply_free(again);
     hli_reply_free(second);
     peer_says("junk\r\n");
-    check_int(hli_reader_receive(&reader), HLI_RECEIVED);
+    check_int(hli_reader_receive(&reader, false), HLI_RECEIVED);
     check(hli_reader_next(&reader, &third) < 0);
     check(hli_reader_next(&reader, &third) < 0); /* and so it stays */
 }

@@ -32,7 +32,7 @@ static void check_nested(const struct hli_reply *reply)
 /* The verdict over all bytes, fed at once: 0, or the first error. Replies are counted. */
 static int parse(const char *bytes, size_t length, int *ret_replies)
 {
-    struct hli_parser *parser = hli_parser_new();
+    struct hli_parser *parser = hli_parser_new(NULL);
     struct hli_reply *reply = NULL;
     *ret_replies = 0;
     int rc = hli_parser_feed(parser, bytes, length);
@@ -55,7 +55,7 @@ Test(reply, is_the_same_wherever_its_bytes_are_split)
 {
     size_t length = sizeof nested - 1;
     for (size_t cut = 0; cut <= length; cut++) {
-        struct hli_parser *parser = hli_parser_new();
+        struct hli_parser *parser = hli_parser_new(NULL);
         struct hli_reply *reply = NULL;
         check_int(hli_parser_feed(parser, nested, cut), 0);
         if (cut < length) {
@@ -72,7 +72,7 @@ Test(reply, is_the_same_wherever_its_bytes_are_split)
 
 Test(reply, comes_byte_by_byte_too)
 {
-    struct hli_parser *parser = hli_parser_new();
+    struct hli_parser *parser = hli_parser_new(NULL);
     struct hli_reply *reply = NULL;
     for (int round = 0; round < 3; round++) {
         for (size_t i = 0; i < sizeof nested - 1; i++) {
@@ -140,7 +140,7 @@ Test(reply, is_refused_when_it_is_giant)
 /* The first of two replies, of which the second is ":7". */
 static struct hli_reply *first_of_two(const char *head, const char *piece, size_t times)
 {
-    struct hli_parser *parser = hli_parser_new();
+    struct hli_parser *parser = hli_parser_new(NULL);
     struct hli_reply *first = NULL, *second = NULL;
     check_int(hli_parser_feed(parser, head, strlen(head)), 0);
     for (size_t i = 0; i < times && !first; i++) {
@@ -197,7 +197,7 @@ Test(reply, is_refused_when_it_is_nested_deeply)
 
 static struct hli_reply *reply_of(const char *bytes)
 {
-    struct hli_parser *parser = hli_parser_new();
+    struct hli_parser *parser = hli_parser_new(NULL);
     struct hli_reply *reply = NULL;
     check_int(hli_parser_feed(parser, bytes, strlen(bytes)), 0);
     check_int(hli_parser_next(parser, &reply), 0);

@@ -65,7 +65,7 @@ Test(script, ends_where_its_file_ends)
 static bool asked_of(bool (*question)(hli_script_id, const struct hli_reply *), hli_script_id id,
                      const char *bytes)
 {
-    struct hli_parser *parser = hli_parser_new();
+    struct hli_parser *parser = hli_parser_new(NULL);
     struct hli_reply *reply = NULL;
     check_int(hli_parser_feed(parser, bytes, strlen(bytes)), 0);
     check_int(hli_parser_next(parser, &reply), 0);

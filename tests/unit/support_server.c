@@ -120,6 +120,29 @@ Test(support_server, has_a_clock_that_can_be_stepped)
     redis_server_stop(server);
 }
 
+Test(support_server, is_asked_what_it_can_do)
+{
+    check(redis_program_knows("appendonly yes"));
+    check(!redis_program_knows("append-only yes"));
+    check(!redis_program_knows("appendonly perhaps"));
+}
+
+/* Other subcommands stay: the tests' own user needs CLIENT LIST. */
+Test(support_server, denies_a_subcommand_and_no_other)
+{
+    struct redis_server *server =
+        redis_server_start(&(struct redis_options){.config = REDIS_LOGS_CALLS});
+    redis_deny(server, "hltest", "client|kill");
+    check_has(redis_str(server, "CLIENT KILL ID 1000"), "NOPERM");
+    check_int(redis_clients(server, REDIS_NORMAL, "none"), 0);
+    check(redis_int(server, "CLIENT ID") > 0);
+    redis_deny(server, "hltest", "time");
+    check_has(redis_str(server, "TIME"), "NOPERM");
+    check_int(redis_subcommand_calls(server, "client", "list"), 1);
+    check_int(redis_subcommand_calls(server, "client", "pause"), 0);
+    redis_server_stop(server);
+}
+
 struct aof_seen {
     int sets;
     int64_t at_s;
@@ -141,7 +164,7 @@ Test(support_aof, shows_what_the_server_did_in_order)
     redis_do(server, "DEL k");
     check_int(aof_read(server, aof_see, &seen), 4); /* SELECT comes first */
     check_int(seen.sets, 1);
-    check(seen.at_s > 0 || redis_program_version() < 70000);
+    check(seen.at_s > 0 || !redis_program_knows("aof-timestamp-enabled yes"));
     check_int(aof_count(server, "PEXPIREAT k"), 1);
     check_int(aof_count(server, "DEL k"), 1);
     redis_server_stop(server);

@@ -17,32 +17,51 @@ static const struct good {
     int port, database;
     const char *username, *password;
 } good[] = {
-    {"redis://localhost", HLI_URL_TCP, "localhost", 6379, 0, NULL, NULL},
-    {"redis://127.0.0.1:7000", HLI_URL_TCP, "127.0.0.1", 7000, 0, NULL, NULL},
-    {"redis://h:1", HLI_URL_TCP, "h", 1, 0, NULL, NULL},
-    {"redis://h:65535/", HLI_URL_TCP, "h", 65535, 0, NULL, NULL},
-    {"redis://h/0", HLI_URL_TCP, "h", 6379, 0, NULL, NULL},
-    {"redis://h/15", HLI_URL_TCP, "h", 6379, 15, NULL, NULL},
-    {"redis://[::1]", HLI_URL_TCP, "::1", 6379, 0, NULL, NULL},
-    {"redis://[fe80::1]:7000/2", HLI_URL_TCP, "fe80::1", 7000, 2, NULL, NULL},
-    {"redis://[fe80::1%25eth0]", HLI_URL_TCP, "fe80::1%eth0", 6379, 0, NULL, NULL},
-    {"REDIS://h", HLI_URL_TCP, "h", 6379, 0, NULL, NULL},
-    {"valkey://u:pw@h:7/2", HLI_URL_TCP, "h", 7, 2, "u", "pw"},
-    {"redis://:@h", HLI_URL_TCP, "h", 6379, 0, NULL, NULL},
-    {"redis://u:@h", HLI_URL_TCP, "h", 6379, 0, "u", ""},
-    {"redis://:pw@h", HLI_URL_TCP, "h", 6379, 0, NULL, "pw"},
-    {"redis://user:pw@h:7000/3", HLI_URL_TCP, "h", 7000, 3, "user", "pw"},
-    {"redis://user@h", HLI_URL_TCP, "h", 6379, 0, "user", NULL},
-    {"redis://user:@h", HLI_URL_TCP, "h", 6379, 0, "user", ""},
-    {"redis://a%40b:p%3a%2F%25%40@h", HLI_URL_TCP, "h", 6379, 0, "a@b", "p:/%@"},
-    {"redis://u:p:w@h", HLI_URL_TCP, "h", 6379, 0, "u", "p:w"},
-    {"redis://u:%ff%01@h", HLI_URL_TCP, "h", 6379, 0, "u", "\xff\x01"},
-    {"redis://u:pw@[::1]:1/1", HLI_URL_TCP, "::1", 1, 1, "u", "pw"},
-    {"redis://my-host_1.example.com.", HLI_URL_TCP, "my-host_1.example.com.", 6379, 0, NULL, NULL},
-    {"rediss://h", HLI_URL_TCP, "h", 6379, 0, NULL, NULL},
-    {"Valkeys://u:pw@h:7/2", HLI_URL_TCP, "h", 7, 2, "u", "pw"},
-    {"unix:///run/redis.sock", HLI_URL_UNIX, "/run/redis.sock", 0, 0, NULL, NULL},
-    {"unix:///a%20b?db=7", HLI_URL_UNIX, "/a b", 0, 7, NULL, NULL},
+    {"redis://localhost", HLI_URL_SERVER, "localhost", 6379, 0, NULL, NULL},
+    {"redis://127.0.0.1:7000", HLI_URL_SERVER, "127.0.0.1", 7000, 0, NULL, NULL},
+    {"redis://h:1", HLI_URL_SERVER, "h", 1, 0, NULL, NULL},
+    {"redis://h:65535/", HLI_URL_SERVER, "h", 65535, 0, NULL, NULL},
+    {"redis://h/0", HLI_URL_SERVER, "h", 6379, 0, NULL, NULL},
+    {"redis://h/15", HLI_URL_SERVER, "h", 6379, 15, NULL, NULL},
+    {"redis://[::1]", HLI_URL_SERVER, "::1", 6379, 0, NULL, NULL},
+    {"redis://[fe80::1]:7000/2", HLI_URL_SERVER, "fe80::1", 7000, 2, NULL, NULL},
+    {"redis://[fe80::1%25eth0]", HLI_URL_SERVER, "fe80::1%eth0", 6379, 0, NULL, NULL},
+    {"REDIS://h", HLI_URL_SERVER, "h", 6379, 0, NULL, NULL},
+    {"valkey://u:pw@h:7/2", HLI_URL_SERVER, "h", 7, 2, "u", "pw"},
+    {"redis://:@h", HLI_URL_SERVER, "h", 6379, 0, NULL, NULL},
+    {"redis://u:@h", HLI_URL_SERVER, "h", 6379, 0, "u", ""},
+    {"redis://:pw@h", HLI_URL_SERVER, "h", 6379, 0, NULL, "pw"},
+    {"redis://user:pw@h:7000/3", HLI_URL_SERVER, "h", 7000, 3, "user", "pw"},
+    {"redis://user@h", HLI_URL_SERVER, "h", 6379, 0, "user", NULL},
+    {"redis://user:@h", HLI_URL_SERVER, "h", 6379, 0, "user", ""},
+    {"redis://a%40b:p%3a%2F%25%40@h", HLI_URL_SERVER, "h", 6379, 0, "a@b", "p:/%@"},
+    {"redis://u:p:w@h", HLI_URL_SERVER, "h", 6379, 0, "u", "p:w"},
+    {"redis://u:%ff%01@h", HLI_URL_SERVER, "h", 6379, 0, "u", "\xff\x01"},
+    {"redis://u:pw@[::1]:1/1", HLI_URL_SERVER, "::1", 1, 1, "u", "pw"},
+    {"redis://my-host_1.example.com.", HLI_URL_SERVER, "my-host_1.example.com.", 6379, 0, NULL,
+     NULL},
+    {"rediss://h", HLI_URL_SERVER, "h", 6379, 0, NULL, NULL},
+    {"Valkeys://u:pw@h:7/2", HLI_URL_SERVER, "h", 7, 2, "u", "pw"},
+    {"unix:///run/redis.sock", HLI_URL_SERVER, "/run/redis.sock", 0, 0, NULL, NULL},
+    {"unix:///a%20b?db=7", HLI_URL_SERVER, "/a b", 0, 7, NULL, NULL},
+};
+
+static const struct many {
+    const char *text;
+    enum hli_url_kind kind;
+    const char *where, *service; /* where: all addresses, with spaces between them */
+    int database;
+    const char *username, *password;
+} many[] = {
+    {"redis-sentinel://h/mymaster", HLI_URL_SENTINEL, "h:26379", "mymaster", 0, NULL, NULL},
+    {"redis-sentinel://a,b:1,[::1],[::2]:3/my%2Fmaster", HLI_URL_SENTINEL,
+     "a:26379 b:1 [::1]:26379 [::2]:3", "my/master", 0, NULL, NULL},
+    {"rediss-sentinel://u:p%2C@a,b/m?db=3", HLI_URL_SENTINEL, "a:26379 b:26379", "m", 3, "u", "p,"},
+    {"Valkey-Sentinel://:pw@a/m", HLI_URL_SENTINEL, "a:26379", "m", 0, NULL, "pw"},
+    {"redis-cluster://u:p@a,b:7", HLI_URL_CLUSTER, "a:6379 b:7", NULL, 0, "u", "p"},
+    {"rediss-cluster://a/", HLI_URL_CLUSTER, "a:6379", NULL, 0, NULL, NULL},
+    {"valkey-cluster://a,[::1]/0", HLI_URL_CLUSTER, "a:6379 [::1]:6379", NULL, 0, NULL, NULL},
+    {"valkeys-sentinel://a/m", HLI_URL_SENTINEL, "a:26379", "m", 0, NULL, NULL},
 };
 
 static const struct bad {
@@ -53,8 +72,24 @@ static const struct bad {
     {"localhost", "none of", HL_EINVAL},
     {"http://h", "none of", HL_EINVAL},
     {"redis:/h", "none of", HL_EINVAL},
-    {"redis-sentinel://h", "redis-sentinel://", HL_ENOTSUP},
-    {"redis-cluster://h", "redis-cluster://", HL_ENOTSUP},
+    {"redis-sentinel://h", "master's name", HL_EINVAL},
+    {"redis-sentinel://h/", "master's name", HL_EINVAL},
+    {"redis-sentinel://h/?db=1", "master's name", HL_EINVAL},
+    {"redis-sentinel://h/m?db=x", "database", HL_EINVAL},
+    {"redis-sentinel://h/m?x=1", "db=n", HL_EINVAL},
+    {"redis-sentinel://h/m%zz", "master's name", HL_EINVAL},
+    {"redis-sentinel:///m", "no host", HL_EINVAL},
+    {"redis-sentinel://a,,b/m", "no host", HL_EINVAL},
+    {"redis-sentinel://a,b,/m", "no host", HL_EINVAL},
+    {"redis-sentinel://a,b:x/m", "port", HL_EINVAL},
+    {"redis-sentinel://a,::1/m", "brackets", HL_EINVAL},
+    {"redis-sentinel://a,b?db=1/m", "?db=", HL_EINVAL},
+    {"redis-sentinel://:TopSecret@a,b%zz/m", "host", HL_EINVAL},
+    {"redis-sentinel://:Top/Secret@a,b/m", "%2F", HL_EINVAL},
+    {"redis://a,b", "redis-sentinel://", HL_EINVAL},
+    {"redis-cluster://h/1", "only the database 0", HL_EINVAL},
+    {"redis-cluster://a,b/x", "database", HL_EINVAL},
+    {"redis-cluster://", "no host", HL_EINVAL},
     {"redis-masters://h", "redis-masters://", HL_ENOTSUP},
     {"redis://", "no host", HL_EINVAL},
     {"redis:///1", "no host", HL_EINVAL},
@@ -114,11 +149,44 @@ Test(url, reads_what_is_valid)
         check_int(url.kind, good[i].kind);
         check(url.has_tls == (strncasecmp(good[i].text, "rediss:", 7) == 0 ||
                               strncasecmp(good[i].text, "valkeys:", 8) == 0));
-        check_str(url.host, good[i].host);
-        check_int(url.port, good[i].port);
+        check_str(url.addresses[0].host, good[i].host);
+        check_int(url.addresses[0].port, good[i].port);
         check_int(url.database, good[i].database);
-        check_str(url.username, good[i].username);
-        check_str(url.password, good[i].password);
+        check_str(url.login.username, good[i].username);
+        check_str(url.login.password, good[i].password);
+        hli_url_deinit(&url);
+    }
+}
+
+static const char *where_of_all(const struct hli_url *url)
+{
+    static char text[1024];
+    char where[HLI_WHERE_SIZE];
+
+    text[0] = '\0';
+    for (size_t i = 0; i < url->address_count; i++) {
+        hli_address_where(&url->addresses[i], where);
+        strcat(text, i > 0 ? " " : "");
+        strcat(text, where);
+    }
+    return text;
+}
+
+Test(url, reads_several_addresses)
+{
+    for (size_t i = 0; i < sizeof many / sizeof many[0]; i++) {
+        struct hli_url url;
+        hl_error err = HL_ERROR_INIT;
+        int rc = hli_url_parse(many[i].text, &url, &err);
+        check_msg(rc == 0, "%s: %s", many[i].text, err.text);
+        check_int(url.kind, many[i].kind);
+        check(url.has_tls == (strncasecmp(many[i].text, "rediss-", 7) == 0 ||
+                              strncasecmp(many[i].text, "valkeys-", 8) == 0));
+        check_str(where_of_all(&url), many[i].where);
+        check_str(url.service, many[i].service);
+        check_int(url.database, many[i].database);
+        check_str(url.login.username, many[i].username);
+        check_str(url.login.password, many[i].password);
         hli_url_deinit(&url);
     }
 }

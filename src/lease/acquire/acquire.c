@@ -333,7 +333,7 @@ static int acquire_block(struct hli_acquire *acquire)
         hli_wait_attach(wait, acquire->options.cancel);
     if (atomic_load(&acquire->name->was_handed_over))
         hli_acquire_yield_core(acquire->name);
-    hli_link_lead_begin(wait->client->link);
+    hli_wait_lead(wait, hli_name_choose_link(acquire->name));
     acquire_start(acquire);
     do {
         hli_wait_block(wait);

@@ -15,6 +15,7 @@
 #include "lease/hold/reenter.h"
 #include "lease/hold/release.h"
 #include "lease/hold/tag.h"
+#include "lease/state/command.h"
 #include "lease/state/contention.h"
 
 #include <stdlib.h>
@@ -295,8 +296,14 @@ void hli_ask_answered(struct hli_turn *turn, struct hli_tenure *tenure,
                       const struct hli_answer *answer)
 {
     enum hli_asking asking = tenure->asking;
+    struct hli_answer bounced;
 
     tenure->asking = HLI_ASKING_NOTHING;
+    if (answer->verdict == HLI_REFUSED && hli_command_goes_alone(turn->name, answer, turn->now)) {
+        bounced = *answer;
+        bounced.verdict = HLI_BOUNCED; /* it did not run */
+        answer = &bounced;
+    }
     if (asking == HLI_ASKING_ACQUIRE && answer->verdict == HLI_UNKNOWN)
         tenure->is_unsure = true;
     if (hli_tenure_is_contending(tenure))

@@ -59,11 +59,14 @@ bool hli_busy_finish_tries(struct hli_turn *turn, hli_ns sent_at)
     return has_later;
 }
 
+/* A request that goes alone (command.h) has no place in the queue: the next one enters it. */
 hli_ns hli_busy_poll_at(const struct hli_turn *turn)
 {
     int64_t poll_ms = turn->name->client->settings.poll_ms;
+    hli_ns at = hli_after_ms(turn->now, poll_ms + hli_random_upto(poll_ms * 3 / 10));
+    hli_ns alone_until = atomic_load(&turn->name->alone_until);
 
-    return hli_after_ms(turn->now, poll_ms + hli_random_upto(poll_ms * 3 / 10));
+    return alone_until > turn->now && alone_until < at ? alone_until : at;
 }
 
 /* When the holder's lease is over: no message announces that. */
@@ -129,11 +132,7 @@ static void busy_sleep(struct hli_turn *turn, struct hli_tenure *tenure,
                            (!tenure->is_queued && hli_ask_queues(turn->name));
     bool was_misled = busy_was_misled(contention, before);
 
-    /* A tenure with its own channel cannot know whether an earlier tenure's was confirmed. */
-    if (!contention->is_listen_posted &&
-        (contention->confirmed_at == 0 || turn->name->kind->write_channel))
-        turn->wants_channel = contention->is_listen_posted = true;
-    contention->listens = true;
+    hli_turn_listen(turn);
     if (was_misled)
         contention->quiet_until = hli_after_ms(turn->now, BUSY_QUIET_MS);
     tenure->ask_at = hli_earlier(tenure->ask_at, busy_expiry_at(turn));

@@ -5,8 +5,8 @@
 
 #include "lease/acquire/busy.h"
 #include "lease/hold/hold.h"
+#include "lease/state/command.h"
 #include "lease/state/contention.h"
-#include "lease/state/name.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -195,14 +195,17 @@ void hli_grants_init(hl_client *client, const struct hli_kind *kind)
 
     snprintf(client->mailbox_name, sizeof(client->mailbox_name), HLI_MAILBOX "%s", client->id);
     client->mailbox_kind = kind;
-    mailbox->name.bytes = hli_bytes_of(client->mailbox_name);
+    mailbox->names[0].bytes = hli_bytes_of(client->mailbox_name);
     mailbox->message = grant_on_message; /* asking finds a grant from before it listens */
-    hli_link_set_mailbox(client->link, mailbox);
 }
 
+/* In a cluster each name that waits listens to a mailbox of its own. */
 void hli_grants_listen(hl_client *client)
 {
-    hli_channel_want(hli_link_pubsub(client->link), &client->mailbox); /* without memory we poll */
+    if (client->wording->is_for_cluster)
+        return;
+    /* without memory we poll */
+    hli_channel_want(hli_link_pubsub(hli_client_link(client, 0, 0)), &client->mailbox);
 }
 
 void hli_grants_stop_listening(hl_client *client)

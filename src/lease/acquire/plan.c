@@ -50,5 +50,6 @@ const struct hli_engine hli_engine = {
     .on_message = hli_wake_on_message,
     .on_yield = hli_wake_on_yield,
     .on_confirmed = hli_wake_on_confirmed,
+    .on_moved = hli_wake_on_moved,
     .on_timer = hli_wake_on_timer,
 };

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* Reconnects: the link's changes, logged, reported as events, and applied to every name. */
+/* Reconnects: the link's changes, reported as events, and applied to every name. */
 #include "lease/acquire/reconnect.h"
 
 #include "lease/acquire/ask.h"
@@ -10,8 +10,6 @@
 #include "lease/hold/release.h"
 #include "lease/hold/watchdog.h"
 #include "lease/state/contention.h"
-
-enum { RECONNECT_WARN_MS = 60 * 1000 };
 
 /* A grant over the old link cannot be judged any more; a hold is renewed at once, because the
  * server may be another one; a retained tenure is released. */
@@ -29,11 +27,10 @@ static void reconnect_one(struct hli_turn *turn, struct hli_tenure *tenure)
     }
 }
 
-static void reconnect_name(struct hli_name *name, void *arg)
+static void reconnect_name(struct hli_name *name)
 {
     struct hli_turn turn;
 
-    (void)arg;
     hli_turn_begin(&turn, name);
     hli_release_on_link_up(&turn);
     if (name->current)
@@ -41,11 +38,48 @@ static void reconnect_name(struct hli_name *name, void *arg)
     hli_turn_end(&turn);
 }
 
-static void reconnect_name_failed(struct hli_name *name, void *arg)
+/* The link with the subscriptions was lost for a while, but not the name's own: no grant came, and
+ * nobody could ask for a retained lock. */
+static void reconnect_deaf_name(struct hli_name *name)
 {
-    const hl_error *err = arg;
     struct hli_turn turn;
 
+    hli_turn_begin(&turn, name);
+    struct hli_tenure *tenure = name->current;
+    if (tenure && tenure->state == HLI_TENURE_IDLE)
+        hli_releasing_begin(&turn, tenure);
+    else if (tenure)
+        tenure->anchor_at = tenure->no_waiters_at = 0;
+    hli_turn_end(&turn);
+}
+
+/* arg: the link that is up. */
+static void reconnect_name_of(struct hli_name *name, void *arg)
+{
+    struct hli_link *link = hli_name_link(name);
+
+    if (link == arg)
+        reconnect_name(name);
+    else if (hli_link_first(link) == arg)
+        reconnect_deaf_name(name);
+}
+
+struct reconnect_failure {
+    struct hli_link *link;
+    hl_error err;
+};
+
+/* A lane that has failed alone is closed: its names go on by the first one. */
+static void reconnect_name_failed(struct hli_name *name, void *arg)
+{
+    const struct reconnect_failure *failure = arg;
+    const hl_error *err = &failure->err;
+    struct hli_turn turn;
+
+    if (hli_name_forget_lane(name))
+        reconnect_name(name);
+    if (!hli_link_fails_with(hli_name_link(name), failure->link))
+        return;
     hli_turn_begin(&turn, name);
     if (!TAILQ_EMPTY(&name->waiters)) {
         hli_contention_note_problem(name, err->code, err->text);
@@ -74,70 +108,79 @@ void hli_client_send_again(void *arg)
     hli_calls_retry(client);
 }
 
-/* One line tells how an outage begins, one a minute that it goes on, and one how it ended. */
-static void reconnect_log_failure(hl_client *client, const char *text)
-{
-    hli_ns now = hli_now();
-    bool warns = client->outage.attempts == 0 ||
-                 now >= hli_after_ms(client->outage.warned_at, RECONNECT_WARN_MS);
-
-    if (client->outage.since == 0)
-        client->outage.since = now;
-    client->outage.attempts++;
-    if (warns)
-        client->outage.warned_at = now;
-    hli_log(client, warns ? HL_LOG_WARN : HL_LOG_DEBUG, "no connection: %s", text);
-}
-
-static void reconnect_log_up(hl_client *client)
-{
-    const char *where = hli_link_where(client->link);
-    hli_ns since = client->outage.since;
-
-    if (since == 0)
-        hli_log(client, HL_LOG_INFO, "connected to %s", where);
-    else
-        hli_log(client, HL_LOG_WARN, "connected again to %s after %.1f s, attempts: %u", where,
-                (double)(hli_now() - since) / 1e9, client->outage.attempts + 1);
-    client->outage.since = 0;
-    client->outage.attempts = 0;
-}
-
-void hli_client_link_up(hl_client *client)
+void hli_client_link_up(hl_client *client, struct hli_link *link, bool is_again)
 {
     bool is_first = !atomic_exchange(&client->was_up, true);
 
-    reconnect_log_up(client);
     if (client->settings.flags & HL_CLIENT_TLS_UNVERIFIED)
         hli_log(client, HL_LOG_WARN,
                 "the server's certificate is not verified (HL_CLIENT_TLS_UNVERIFIED)");
-    if (!is_first) {
+    if (is_again && hli_link_is_whole(link)) {
         hli_count(&client->counters.reconnects);
-        hli_client_tell(client, HL_EVENT_CONNECTED, "");
+        hli_client_tell(client, &(const hl_event){.kind = HL_EVENT_CONNECTED, .reason = ""});
     }
     hli_grants_listen(client);
     if (!is_first) /* before the first link nothing can be held */
         atomic_store(&client->sends, HLI_SENDS_RENEWALS);
-    hli_names_visit(client, reconnect_name, NULL);
+    hli_names_visit(client, reconnect_name_of, link);
     if (is_first)
         hli_client_send_again(client);
     else
         hli_watchdog_post_behind(client->watchdog, &client->sending_again);
 }
 
-void hli_client_link_down(hl_client *client, const hl_error *err)
+/* The requests that were under way when their slot left this link have ended with it, and its
+ * return would not tell their names. */
+static void reconnect_strayed_name(struct hli_name *name, void *arg)
 {
-    client->outage.since = hli_now();
-    hli_log(client, HL_LOG_WARN, "connection lost: %s", err->text);
-    hli_client_tell(client, HL_EVENT_DISCONNECTED, err->text);
+    struct hli_turn turn;
+
+    if (hli_link_first(hli_name_link(name)) == hli_link_first(arg))
+        return;
+    hli_turn_begin(&turn, name);
+    hli_release_on_link_up(&turn);
+    if (name->current && name->current->is_unsure)
+        hli_tenure_ask_soon(name->current);
+    hli_turn_end(&turn);
 }
 
-void hli_client_link_failed(hl_client *client, const hl_error *err)
+void hli_client_link_down(hl_client *client, struct hli_link *link, const hl_error *err)
 {
-    hl_error problem = *err;
+    if (hli_link_is_whole(link))
+        hli_client_tell(client,
+                        &(const hl_event){.kind = HL_EVENT_DISCONNECTED, .reason = err->text});
+    hli_names_visit(client, reconnect_strayed_name, link);
+}
 
-    reconnect_log_failure(client, err->text);
-    hli_names_visit(client, reconnect_name_failed, &problem);
+void hli_client_link_failed(hl_client *client, struct hli_link *link, const hl_error *err)
+{
+    struct reconnect_failure failure = {.link = link, .err = *err};
+
+    hli_names_visit(client, reconnect_name_failed, &failure);
     if (err->code == HL_EDENIED)
-        hli_calls_fail(client, err->code, err->text);
+        hli_calls_fail(client, link, err->code, err->text);
+}
+
+/* A subscription at the old node hears no more of the name, and is not counted at the new one. */
+static void reconnect_moved_name(struct hli_name *name, void *arg)
+{
+    const hl_client *client = arg;
+
+    if (!hli_topology_has_moved(client->topology, name->slot))
+        return;
+    atomic_store(&name->alone_until, 0); /* its keys are together again */
+    hli_name_forget_lane(name);
+    hli_mutex_lock(&name->mutex);
+    struct hli_contention *contention = name->contention;
+    hli_mutex_unlock(&name->mutex);
+    if (contention && contention->listener) {
+        hli_contention_stop_listening(contention);
+        client->engine->on_moved(name);
+    }
+    reconnect_name(name);
+}
+
+void hli_client_slots_moved(void *arg)
+{
+    hli_names_visit(arg, reconnect_moved_name, arg);
 }

@@ -10,8 +10,11 @@
 void hli_client_send_again(void *client);
 
 /* On the loop thread: the link came up, went down, or could not come up. */
-void hli_client_link_up(hl_client *client);
-void hli_client_link_down(hl_client *client, const hl_error *err);
-void hli_client_link_failed(hl_client *client, const hl_error *err);
+void hli_client_link_up(hl_client *client, struct hli_link *link, bool is_again);
+void hli_client_link_down(hl_client *client, struct hli_link *link, const hl_error *err);
+void hli_client_link_failed(hl_client *client, struct hli_link *link, const hl_error *err);
+
+/* On the loop thread: slots have other links (hli_topology_has_moved()). */
+void hli_client_slots_moved(void *client);
 
 #endif

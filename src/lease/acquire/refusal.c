@@ -101,14 +101,14 @@ static int refusal_problem(const struct hli_name *name)
 void hli_acquire_fail_unheard(struct hli_turn *turn, struct hli_acquire *acquire)
 {
     const struct hli_name *name = turn->name;
-    char text[192];
+    char text[HLI_WHERE_SIZE + 64], where[HLI_WHERE_SIZE];
 
     if (refusal_problem(name) < 0) {
         hli_waiters_fail(turn, acquire, name->contention->problem, name->contention->problem_text);
         return;
     }
-    snprintf(text, sizeof(text), "no answer from %s within %lld ms",
-             hli_link_where(name->client->link),
+    hli_link_where(hli_name_link(name), where);
+    snprintf(text, sizeof(text), "no answer from %s within %lld ms", where,
              (long long)((turn->now - acquire->wait.started) / 1000000));
     hli_waiters_fail(turn, acquire, HL_ECONN, text);
 }

@@ -47,6 +47,19 @@ void hli_wake_on_confirmed(struct hli_name *name)
     hli_turn_end(&turn);
 }
 
+/* What was published meanwhile is not heard: the name asks once, and a busy answer subscribes. */
+void hli_wake_on_moved(struct hli_name *name)
+{
+    struct hli_turn turn;
+
+    hli_turn_begin(&turn, name);
+    name->contention->listens = false;
+    name->contention->confirmed_at = 0;
+    name->contention->heard_at = turn.now;
+    hli_tenure_ask_soon(name->current);
+    hli_turn_end(&turn);
+}
+
 /* When a subscription without waiters ends: at once, if the next tenure has another channel. */
 static hli_ns wake_idle_until(const struct hli_name *name)
 {

@@ -108,16 +108,22 @@ static void call_end(struct hli_call *call, int code, const char *text)
         hli_wait_wake(&call->wait);
 }
 
+static struct hli_link *call_link(const struct hli_call *call)
+{
+    return hli_client_link(call->client, call->slot, call->lane);
+}
+
 static bool call_time_out(struct hli_call *call, hli_ns now)
 {
-    char text[192];
+    char text[HLI_WHERE_SIZE + 64], where[HLI_WHERE_SIZE];
     int code = call->problem;
+
+    hli_link_where(call_link(call), where);
 
     if (code < 0)
         snprintf(text, sizeof(text), "%s", call->problem_text);
     else
-        snprintf(text, sizeof(text), "no answer from %s within %lld ms",
-                 hli_link_where(call->client->link),
+        snprintf(text, sizeof(text), "no answer from %s within %lld ms", where,
                  (long long)((now - call->wait.started) / 1000000));
     if (code == 0)
         code = now >= call->wait.deadline ? HL_ETIMEDOUT : HL_ECONN;
@@ -178,7 +184,7 @@ static void call_send(struct hli_call *call)
     hli_mutex_lock(&call->mutex);
     call->is_in_flight = true;
     hli_mutex_unlock(&call->mutex);
-    hli_link_send(call->client->link, &call->op);
+    hli_link_send(call_link(call), &call->op);
 }
 
 /* Notes the problem; the call waits for the link, or for a pause to end. */
@@ -290,7 +296,7 @@ static void call_done(struct hli_op *op, const struct hli_answer *answer)
         call_read(call, answer->reply);
     } else if (!call_is_over(call)) {
         if (answer->verdict == HLI_BOUNCED) {
-            hli_link_send(call->client->link, op);
+            hli_link_send(call_link(call), op);
             return;
         }
         if (call_may_retry(call, answer)) {
@@ -302,10 +308,15 @@ static void call_done(struct hli_op *op, const struct hli_answer *answer)
     call_unref(call); /* the op's */
 }
 
-static struct hli_call *calls_take(hl_client *client)
+/* The first that waits for this link; NULL: for any. */
+static struct hli_call *calls_take(hl_client *client, const struct hli_link *link)
 {
+    struct hli_call *call;
+
     hli_mutex_lock(&client->calls_mutex);
-    struct hli_call *call = TAILQ_FIRST(&client->calls);
+    TAILQ_FOREACH (call, &client->calls, link)
+        if (!link || hli_link_fails_with(call_link(call), link))
+            break;
     if (call)
         TAILQ_REMOVE(&client->calls, call, link);
     hli_mutex_unlock(&client->calls_mutex);
@@ -325,17 +336,17 @@ void hli_calls_retry(hl_client *client)
     client->refusals = client->were_refused ? client->refusals + 1 : 0;
     client->were_refused = false;
     hli_mutex_unlock(&client->calls_mutex);
-    for (; count > 0 && (call = calls_take(client)); count--) {
+    for (; count > 0 && (call = calls_take(client, NULL)); count--) {
         call_retry(call);
         call_unref(call); /* the list's, which was the op's */
     }
 }
 
-void hli_calls_fail(hl_client *client, int code, const char *text)
+void hli_calls_fail(hl_client *client, const struct hli_link *link, int code, const char *text)
 {
     struct hli_call *call;
 
-    while ((call = calls_take(client))) {
+    while ((call = calls_take(client, link))) {
         call_end(call, code, text);
         call_unref(call); /* the list's, which was the op's */
     }
@@ -357,7 +368,7 @@ static int call_block(struct hli_call *call)
     const struct hli_completion *completion = &call->async.completion;
     int cancelability = hli_cancelability_off();
 
-    hli_link_lead_begin(call->client->link);
+    hli_wait_lead(&call->wait, call_link(call));
     call_send(call);
     hli_wait_block(&call->wait);
     hli_cancelability_restore(cancelability);

@@ -46,6 +46,7 @@ struct hli_call {
     hl_client *client;                /* counted */
     struct hli_name *name;            /* the name that the call is about; counted, or NULL ... */
     void (*drop_name)(struct hli_name *name); /* ... and this drops the reference */
+    unsigned slot, lane;    /* where the request goes: those of the name; 0 if it is about none */
     struct hli_bytes about; /* borrowed: the name in the error's text; empty: none */
     int64_t repeat_ms; /* how long after the first copy that may have run others may be sent; 0: for
                           ever */
@@ -88,7 +89,8 @@ int hli_client_run(hl_client *client, const struct hli_call_kind *kind, const vo
 /* Sends the calls that wait for the link, or for a pause to end. */
 void hli_calls_retry(hl_client *client);
 
-/* Ends the calls that wait to be sent: the server denies access, or the client is closed. */
-void hli_calls_fail(hl_client *client, int code, const char *text);
+/* Ends the calls that wait to be sent by this link, whose server denies access; NULL: by any, since
+ * the client is closed. Loop thread, or when it has no more to do. */
+void hli_calls_fail(hl_client *client, const struct hli_link *link, int code, const char *text);
 
 #endif

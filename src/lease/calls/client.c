@@ -3,14 +3,13 @@
 /* The client as its names see it: entering and leaving, references, log lines and events. */
 #include "lease/calls/client.h"
 
-#include <string.h>
-
 #include "base/check.h"
 #include "base/error.h"
 #include "lease/calls/async.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 atomic_uint hli_generation;
 
@@ -58,9 +57,42 @@ void hli_client_leave(hl_client *client)
     hli_cancelability_leave();
 }
 
+void hli_client_set_wording(hl_client *client, const struct hli_wording *wording)
+{
+    atomic_store(&client->wording, wording);
+}
+
 uint64_t hli_client_next_number(hl_client *client)
 {
     return atomic_fetch_add_explicit(&client->tenure_numbers, 1, memory_order_relaxed) + 1;
+}
+
+struct hli_link *hli_client_link(const hl_client *client, unsigned slot, unsigned lane)
+{
+    struct hli_link *first = atomic_load_explicit(&client->links[slot], memory_order_acquire);
+
+    return lane == 0 ? first : hli_link_lane(first, lane);
+}
+
+void hli_settings_strings(hl_client_options *settings, const char **ret_text[HLI_SETTINGS_STRINGS])
+{
+    const char **text[HLI_SETTINGS_STRINGS] = {
+        &settings->client_name,     &settings->name_prefix,   &settings->tls_ca_file,
+        &settings->tls_ca_dir,      &settings->tls_cert_file, &settings->tls_key_file,
+        &settings->tls_server_name, &settings->password_file, &settings->sentinel_password_file};
+
+    memcpy(ret_text, text, sizeof(text));
+}
+
+void hli_settings_deinit(hl_client_options *settings)
+{
+    const char **text[HLI_SETTINGS_STRINGS];
+
+    hli_settings_strings(settings, text);
+    for (int i = 0; i < HLI_SETTINGS_STRINGS; i++) {
+        free((char *)*text[i]);
+        *text[i] = NULL;
+    }
 }
 
 void hli_client_ref(hl_client *client)
@@ -73,7 +105,7 @@ void hli_client_unref(hl_client *client)
     if (!client || !hli_ref_drop(&client->ref))
         return;
     client->engine->free_watchdog(client->watchdog);
-    hli_link_free(client->link);
+    hli_topology_free(client->topology);
     hli_loop_free(client->loop);
     hli_callbacks_deinit(&client->callbacks);
     hli_map_deinit(&client->names);
@@ -131,40 +163,23 @@ struct client_event {
     struct hli_callback callback;
     hl_client *client; /* borrowed, as above */
     hl_event_kind kind;
-    char reason[256];
+    char reason[256], from[HLI_WHERE_SIZE], to[HLI_WHERE_SIZE];
 };
 
 static void client_tell_event(struct hli_callback *callback)
 {
     struct client_event *posted = HLI_OF(callback, struct client_event, callback);
-    const hl_event event = {.size = sizeof(event), .kind = posted->kind, .reason = posted->reason};
+    const hl_event event = {.size = sizeof(event),
+                            .kind = posted->kind,
+                            .reason = posted->reason,
+                            .from = posted->from[0] ? posted->from : NULL,
+                            .to = posted->to[0] ? posted->to : NULL};
 
     posted->client->settings.on_event(&event, posted->client->settings.arg);
     free(posted);
 }
 
-void hli_settings_strings(hl_client_options *settings, const char **ret_text[HLI_SETTINGS_STRINGS])
-{
-    const char **text[HLI_SETTINGS_STRINGS] = {&settings->client_name,    &settings->name_prefix,
-                                               &settings->tls_ca_file,    &settings->tls_ca_dir,
-                                               &settings->tls_cert_file,  &settings->tls_key_file,
-                                               &settings->tls_server_name};
-
-    memcpy(ret_text, text, sizeof(text));
-}
-
-void hli_settings_deinit(hl_client_options *settings)
-{
-    const char **text[HLI_SETTINGS_STRINGS];
-
-    hli_settings_strings(settings, text);
-    for (int i = 0; i < HLI_SETTINGS_STRINGS; i++) {
-        free((char *)*text[i]);
-        *text[i] = NULL;
-    }
-}
-
-void hli_client_tell(hl_client *client, hl_event_kind kind, const char *reason)
+void hli_client_tell(hl_client *client, const hl_event *event)
 {
     if (!client->settings.on_event)
         return;
@@ -173,7 +188,9 @@ void hli_client_tell(hl_client *client, hl_event_kind kind, const char *reason)
         return;
     posted->callback.run = client_tell_event;
     posted->client = client;
-    posted->kind = kind;
-    snprintf(posted->reason, sizeof(posted->reason), "%s", reason);
+    posted->kind = event->kind;
+    snprintf(posted->reason, sizeof(posted->reason), "%s", event->reason);
+    snprintf(posted->from, sizeof(posted->from), "%s", event->from ? event->from : "");
+    snprintf(posted->to, sizeof(posted->to), "%s", event->to ? event->to : "");
     hli_callbacks_post(&client->callbacks, &posted->callback);
 }

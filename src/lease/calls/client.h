@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * A client, as all its names share it: the link to the server, the loop, the watchdog, the
+ * A client, as all its names share it: the topology of servers, the loop, the watchdog, the
  * callbacks, the map of names, the settings and the counters. The files of src/client/ open and
  * close it.
  */
@@ -14,7 +14,8 @@
 #include "base/ref.h"
 #include "lease/calls/callbacks.h"
 #include "lease/calls/wait.h"
-#include "redis/link.h"
+#include "lease/calls/wording.h"
+#include "route/topology.h"
 
 struct hli_kind;
 struct hli_name;
@@ -27,6 +28,7 @@ struct hli_counters { /* atomic */
     atomic_uint_fast64_t acquires, busy, timeouts, cancels, releases, losses, in_doubt;
     atomic_uint_fast64_t renewals, reconnects, commands, holds_now, waiters_now;
     atomic_uint_fast64_t passes, grants, retained;
+    atomic_uint_fast64_t nodes_now, master_changes, redirects;
     struct hli_histogram wait, hold, renewal_lag;
 };
 
@@ -51,6 +53,7 @@ struct hli_engine {
     bool (*on_message)(struct hli_name *name); /* true: an ACQUIRE is sent because of it */
     void (*on_yield)(struct hli_name *name);
     void (*on_confirmed)(struct hli_name *name);
+    void (*on_moved)(struct hli_name *name); /* its subscription has ended: its slot has moved */
     void (*on_timer)(struct hli_name *name);
 };
 
@@ -61,21 +64,19 @@ struct hl_client {
     char self[96];                /* immutable: "pid host" */
     hl_client_options settings;   /* immutable; without the login, and with strings of its own */
     atomic_bool is_closed;
-    const struct hli_engine *engine; /* immutable */
+    const struct hli_engine *engine;             /* immutable */
+    _Atomic(const struct hli_wording *) wording; /* never NULL */
 
     struct hli_loop *loop;
-    struct hli_link *link;
+    struct hli_topology *topology;
+    const _Atomic(struct hli_link *) *links; /* of each slot: the topology's table */
     struct hli_channel mailbox; /* the channel by which other clients tell this one of grants */
     char mailbox_name[64];
     const struct hli_kind *mailbox_kind; /* immutable: the kind of the names in those messages */
     struct hli_watchdog *watchdog;
     struct hli_callbacks callbacks;
     struct hli_counters counters;
-    atomic_bool was_up; /* the link, at least once */
-    struct {            /* loop thread: while the link is not up */
-        hli_ns since, warned_at;
-        unsigned attempts;
-    } outage;
+    atomic_bool was_up; /* a link, at least once */
 
     atomic_uint_fast64_t tenure_numbers;
     atomic_uint_fast64_t dying;     /* tenures whose release is not answered yet */
@@ -83,8 +84,9 @@ struct hl_client {
     atomic_uint inside;             /* calls on locks that have begun and not returned */
     struct hli_gate inside_gate;    /* nudged when none is left */
 
-    struct hli_gate opening; /* opened when the first attempt to connect has ended */
-    hl_error opening_err;    /* its error, written before the gate opens */
+    struct hli_gate opening; /* opened when the first attempts to connect have ended */
+    hl_error opening_err;    /* their error, written before the gate opens */
+    atomic_bool has_met;     /* a server was up */
 
     hli_mutex names_mutex; /* guards names */
     struct hli_map names;
@@ -124,14 +126,23 @@ struct hli_completion;
 int hli_client_enter_call(hl_client *client, const struct hli_completion *completion);
 void hli_client_leave(hl_client *client);
 
+/* How requests are worded from now on, and how they are. A client begins with the plain wording; in
+ * a cluster another is chosen before its first request, and once more if the first node that
+ * answers has no sharded pub/sub. Any thread. */
+void hli_client_set_wording(hl_client *client, const struct hli_wording *wording);
+
 /* The number of the next tenure: positive, of 63 bits as Redisson's thread ids, never used twice.
  */
 uint64_t hli_client_next_number(hl_client *client);
 
 /* The strings of the settings, which own them. */
-enum { HLI_SETTINGS_STRINGS = 7 };
+enum { HLI_SETTINGS_STRINGS = 9 };
 void hli_settings_strings(hl_client_options *settings, const char **ret_text[HLI_SETTINGS_STRINGS]);
 void hli_settings_deinit(hl_client_options *settings);
+
+/* Any thread: the link for requests about names of this slot with this lane (lanes.h), now. It is
+ * asked for each time that one is sent, since slots move between servers. */
+struct hli_link *hli_client_link(const hl_client *client, unsigned slot, unsigned lane);
 
 void hli_client_ref(hl_client *client);
 /* The last reference frees the client, which is closed by then. */
@@ -145,7 +156,8 @@ void hli_uncount(atomic_uint_fast64_t *counter);
 void hli_log(hl_client *client, hl_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Queues an event DISCONNECTED or CONNECTED for on_event. */
-void hli_client_tell(hl_client *client, hl_event_kind kind, const char *reason);
+/* Queues an event of the client (not of a hold) for on_event: a copy of its kind, reason, from and
+ * to. Drops it without memory. */
+void hli_client_tell(hl_client *client, const hl_event *event);
 
 #endif

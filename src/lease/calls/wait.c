@@ -44,14 +44,19 @@ void hli_wait_detach(struct hli_wait *wait)
     wait->cancel = NULL;
 }
 
+void hli_wait_lead(struct hli_wait *wait, struct hli_link *link)
+{
+    wait->link = link;
+    hli_link_lead_begin(link);
+}
+
 int hli_wait_block(struct hli_wait *wait)
 {
-    struct hli_link *link = wait->client->link;
-
-    hli_link_lead(link, &wait->gate, wait->check_at);
+    if (wait->link)
+        hli_link_lead(wait->link, &wait->gate, wait->check_at);
     while (!hli_gate_is_open(&wait->gate)) {
-        if (wait->awaits_message && wait->awaits_message(wait))
-            hli_link_listen(link, &wait->gate, wait->check_at);
+        if (wait->link && wait->awaits_message && wait->awaits_message(wait))
+            hli_link_listen(wait->link, &wait->gate, wait->check_at);
         if (hli_gate_wait(&wait->gate, wait->check_at) != HLI_GATE_OPEN &&
             !wait->check(wait, hli_now()))
             wait->check_at = HLI_NEVER; /* it has ended: the gate is about to open */

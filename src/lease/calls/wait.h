@@ -16,6 +16,7 @@
 #include <sys/queue.h>
 
 struct hli_async;
+struct hli_link;
 
 struct hl_cancel {
     atomic_bool is_fired;
@@ -42,7 +43,8 @@ struct hli_wait {
     hl_error *err; /* borrowed from the caller, may be NULL; written on failure only */
     TAILQ_ENTRY(hli_wait) finish_link;
 
-    struct hli_gate gate;                    /* of a blocking call */
+    struct hli_gate gate;                    /* of a blocking call, as the next */
+    struct hli_link *link;                   /* its thread leads and listens there; NULL: nowhere */
     void (*finished)(struct hli_wait *wait); /* of a call without a blocked thread, else NULL */
     struct hli_async *async;                 /* of an async call: the timer has a reference */
     struct hli_timer timer;
@@ -68,8 +70,11 @@ bool hli_wait_start_timer(struct hli_wait *wait);
  * again. */
 bool hli_wait_end(struct hli_wait *wait);
 
-/* Blocks until the wait is finished; returns its code. A caller that sends the request itself has
- * called hli_link_lead_begin() before. */
+/* Promises that this thread will block for the requests that it sends on this link from now on
+ * (hli_link_lead_begin()). */
+void hli_wait_lead(struct hli_wait *wait, struct hli_link *link);
+
+/* Blocks until the wait is finished; returns its code. */
 int hli_wait_block(struct hli_wait *wait);
 
 /* Reports the end: opens the gate, or calls `finished`. Without a mutex; the wait may be freed

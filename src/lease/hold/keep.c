@@ -6,6 +6,8 @@
 #include "lease/hold/hold.h"
 #include "lease/hold/reenter.h"
 #include "lease/hold/tag.h"
+#include "lease/state/command.h"
+#include "lease/state/contention.h"
 
 enum {
     KEEP_MS = 20, /* the greatest age of the server's word; Redisson's waiters may go unseen for so
@@ -75,6 +77,36 @@ static bool keep_may_retain(const struct hli_tenure *tenure, hli_ns now)
            keep_may(tenure, now);
 }
 
+/* Does this client hear that another one waits? In a cluster only by the mailbox of the name, which
+ * is subscribed to with the name's channels. */
+static bool keep_hears_wants(const struct hli_tenure *tenure)
+{
+    const struct hli_contention *contention = tenure->name->contention;
+
+    return !tenure->name->client->wording->is_for_cluster ||
+           (contention && contention->confirmed_at != 0);
+}
+
+/* So the name subscribes, and the next hold may be retained. */
+static void keep_listen(struct hli_turn *turn)
+{
+    struct hli_contention *contention = hli_contention_of(turn->name);
+
+    if (!contention)
+        return;
+    contention->idle_since = turn->now;
+    hli_turn_listen(turn);
+}
+
+/* The subscription stays for longer than a tenure may be retained. */
+static void keep_idle(struct hli_tenure *tenure, hli_ns now)
+{
+    hli_hold_end(tenure, now);
+    hli_tenure_move(tenure, HLI_TENURE_IDLE);
+    if (tenure->name->client->wording->is_for_cluster)
+        tenure->name->contention->idle_since = now;
+}
+
 /* The time counts from the first idle moment since the server's last word; holds in between do not
  * make it longer. */
 bool hli_keep_retain(struct hli_turn *turn, struct hli_tenure *tenure, int64_t retain_ms)
@@ -83,14 +115,17 @@ bool hli_keep_retain(struct hli_turn *turn, struct hli_tenure *tenure, int64_t r
 
     if (retain_ms == 0 || !keep_may_retain(tenure, turn->now))
         return false;
+    if (!keep_hears_wants(tenure)) {
+        keep_listen(turn);
+        return false;
+    }
     if (tenure->idle_no_waiters_at != tenure->no_waiters_at)
         tenure->idle_until = until;
     tenure->idle_no_waiters_at = tenure->no_waiters_at;
     tenure->idle_until = hli_earlier(tenure->idle_until, until); /* this handle's may be shorter */
     if (turn->now >= tenure->idle_until)
         return false;
-    hli_hold_end(tenure, turn->now);
-    hli_tenure_move(tenure, HLI_TENURE_IDLE);
+    keep_idle(tenure, turn->now);
     return true;
 }
 
@@ -150,10 +185,9 @@ bool hli_keep_retain_fast(struct hli_tenure *tenure, int64_t retain_ms)
     if (!tenure->hold.is_accepted || tenure->reentry ||
         tenure->idle_no_waiters_at != tenure->no_waiters_at || now >= tenure->idle_until ||
         hli_after_ms(now, retain_ms) < tenure->idle_until || !keep_may_retain(tenure, now) ||
-        !keep_is_watched(tenure))
+        !keep_is_watched(tenure) || !keep_hears_wants(tenure))
         return false;
-    hli_hold_end(tenure, now);
-    hli_tenure_move(tenure, HLI_TENURE_IDLE);
+    keep_idle(tenure, now);
     return true;
 }
 

@@ -13,6 +13,7 @@
 #include "lease/hold/keep.h"
 #include "lease/hold/loss.h"
 #include "lease/hold/write.h"
+#include "lease/state/command.h"
 #include "lease/state/contention.h"
 #include "lease/state/notice.h"
 
@@ -423,6 +424,18 @@ static void release_is_refused(struct hli_turn *turn, struct hli_tenure *tenure,
     tenure->retry_at = 0;
 }
 
+/* Refused for now. It is worded anew if its slot moves. */
+static void release_is_put_off(struct hli_turn *turn, struct hli_tenure *tenure,
+                               const struct hli_answer *answer)
+{
+    bool goes_alone = hli_command_goes_alone(turn->name, answer, turn->now);
+
+    if (hli_answer_is(answer, "TRYAGAIN"))
+        hli_op_deinit(&tenure->release);
+    release_note_problem(tenure, answer);
+    tenure->retry_at = goes_alone ? 0 : hli_after_ms(turn->now, RELEASE_RETRY_MS);
+}
+
 static void release_answered(struct hli_turn *turn, struct hli_tenure *tenure,
                              const struct hli_answer *answer)
 {
@@ -437,6 +450,8 @@ static void release_answered(struct hli_turn *turn, struct hli_tenure *tenure,
         release_is_refused(turn, tenure, answer);
         break;
     case HLI_REFUSED:
+        release_is_put_off(turn, tenure, answer);
+        break;
     case HLI_UNSENT: /* the link may be up by then */
         release_note_problem(tenure, answer);
         tenure->retry_at = hli_after_ms(turn->now, RELEASE_RETRY_MS);

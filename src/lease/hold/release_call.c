@@ -46,7 +46,7 @@ static int release_run_here(struct hli_name *name, struct hl_owner *owner,
 
     hli_release_wait_init(&released, name, err);
     if (!mode->is_posted)
-        hli_link_lead_begin(released.wait.client->link);
+        hli_wait_lead(&released.wait, hli_name_link(name));
     hli_release_start(name, owner, mode, &released.wait, NULL);
     int rc = hli_wait_block(&released.wait);
     hli_release_wait_count(&released);

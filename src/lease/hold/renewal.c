@@ -5,16 +5,18 @@
 
 #include "base/check.h"
 #include "lease/hold/loss.h"
-#include "lease/state/name.h"
+#include "lease/hold/renewal_queue.h"
+#include "lease/state/command.h"
 #include "lease/state/notice.h"
+#include "route/slots.h"
 
 static void renewal_send(void *arg);
 static void renewal_answered(struct hli_op *op, const struct hli_answer *answer);
 
 void hli_renewal_init(struct hli_renewal *renewal, hl_client *client,
-                      void (*done)(struct hli_renewal *renewal))
+                      struct hli_renewal_queue *queue, void (*done)(struct hli_renewal *renewal))
 {
-    *renewal = (struct hli_renewal){.client = client, .done = done};
+    *renewal = (struct hli_renewal){.client = client, .queue = queue, .done = done};
     renewal->task = (struct hli_task){.run = renewal_send, .arg = renewal};
     renewal->op.done = renewal_answered;
     STAILQ_INIT(&renewal->tenures);
@@ -28,7 +30,9 @@ void hli_renewal_deinit(struct hli_renewal *renewal)
 
 int64_t hli_renewal_group(const struct hli_tenure *tenure)
 {
-    return tenure->renew_lease_ms * HLI_SCRIPT_COUNT + tenure->name->kind->renew;
+    int64_t script = tenure->renew_lease_ms * HLI_SCRIPT_COUNT + tenure->name->kind->renew;
+
+    return script * HLI_SLOTS + tenure->name->slot;
 }
 
 bool hli_renewal_add(struct hli_renewal *renewal, struct hli_tenure *tenure)
@@ -36,7 +40,8 @@ bool hli_renewal_add(struct hli_renewal *renewal, struct hli_tenure *tenure)
     const struct hli_tenure *first = STAILQ_FIRST(&renewal->tenures);
 
     if (first && (renewal->count == HLI_RENEWAL_HOLDS || first->renews_alone ||
-                  tenure->renews_alone || hli_renewal_group(first) != hli_renewal_group(tenure)))
+                  tenure->renews_alone || hli_renewal_group(first) != hli_renewal_group(tenure) ||
+                  !hli_name_shares_lane(first->name, tenure->name)))
         return false;
     STAILQ_INSERT_TAIL(&renewal->tenures, tenure, renewal_link);
     renewal->count++;
@@ -72,10 +77,18 @@ static int renewal_format(struct hli_renewal *renewal)
     hli_args_begin_script(&args, first->name->kind->renew, renewal->count);
     STAILQ_FOREACH (tenure, &renewal->tenures, renewal_link)
         hli_command_name(&args, tenure->name);
+    STAILQ_FOREACH (tenure, &renewal->tenures, renewal_link)
+        hli_command_declare_renewed(&args, tenure);
     hli_args_number(&args, first->renew_lease_ms);
     STAILQ_FOREACH (tenure, &renewal->tenures, renewal_link)
         renewal_add_hold(tenure, &args);
     return hli_args_end(&args, &renewal->op);
+}
+
+static void renewal_send_formatted(struct hli_renewal *renewal)
+{
+    renewal->sent_to = hli_name_link(STAILQ_FIRST(&renewal->tenures)->name);
+    hli_link_send(renewal->sent_to, &renewal->op);
 }
 
 /* On the loop thread. */
@@ -88,7 +101,7 @@ static void renewal_send(void *arg)
     if (renewal_format(renewal) < 0)
         renewal_answered(&renewal->op, &no_memory);
     else
-        hli_link_send(renewal->client->link, &renewal->op);
+        renewal_send_formatted(renewal);
 }
 
 /* A third of the renewal's lease. A hold with a lease time, whose rest gets shorter with each
@@ -98,6 +111,28 @@ static int64_t renewal_period_ms(const struct hli_tenure *tenure)
     const hl_client_options *settings = &tenure->name->client->settings;
 
     return (tenure->hold.is_watched ? tenure->renew_lease_ms : settings->watchdog_timeout_ms) / 3;
+}
+
+/* When the hold is due next. In a cluster only the holds of one slot share a request. So a hold
+ * comes earlier once, to go with others of its slot from then on. What is due within the slack goes
+ * along with this renewal, and is no moment to wait for. */
+static hli_ns renewal_next_at(const struct hli_renewal *renewal, const struct hli_tenure *tenure)
+{
+    const hl_client_options *settings = &tenure->name->client->settings;
+    hli_ns sent_at = renewal->op.sent_at;
+    hli_ns latest = sent_at + HLI_MS(renewal_period_ms(tenure));
+
+    if (!renewal->queue->moments)
+        return latest;
+    struct hli_renewal_moment *moment = &renewal->queue->moments[tenure->name->slot];
+    hli_ns at = atomic_load(&moment->at);
+    if (at <= sent_at + hli_lease_slack(settings->watchdog_timeout_ms)) {
+        atomic_store(&moment->lease_ms, tenure->renew_lease_ms);
+        atomic_store(&moment->at, latest);
+        return latest;
+    }
+    return atomic_load(&moment->lease_ms) == tenure->renew_lease_ms ? hli_earlier(at, latest)
+                                                                    : latest;
 }
 
 /* Was the renewal begun before its hold got its present lease time? (The hold had a shorter one
@@ -121,7 +156,7 @@ static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal *r
     hli_histogram_add(&counters->renewal_lag, turn->now - tenure->renew_at);
     hli_tenure_extend(tenure, sent_at, lease_ms);
     bool is_short = renewal_is_short(renewal, tenure);
-    tenure->renew_at = is_short ? turn->now : sent_at + HLI_MS(renewal_period_ms(tenure));
+    tenure->renew_at = is_short ? turn->now : renewal_next_at(renewal, tenure);
     tenure->renew_failures = 0;
     tenure->is_doubted =
         is_short || (turn->name->kind->is_always_renewed && !tenure->hold.is_watched);
@@ -233,24 +268,33 @@ static void renewal_fail_all(struct hli_renewal *renewal)
         renewal_apply(renewal, tenure, NULL);
 }
 
+/* Was the batch refused as a whole, for what may be the fault of one name? */
+static bool renewal_is_split(const struct hli_renewal *renewal, const struct hli_answer *answer)
+{
+    return renewal->count > 1 &&
+           (answer->verdict == HLI_FAILED ||
+            (answer->verdict == HLI_REFUSED && hli_answer_is(answer, "TRYAGAIN")));
+}
+
 /* A bounced batch did not run. It is sent again now, in one write with the SCRIPT LOAD that waits
  * in the outbox: the server runs both back to back, so that no SCRIPT FLUSH can come between them.
  * A batch that was refused for good did not run either; one name may be the cause (a key without
- * permission, or in another slot), so each hold is asked for alone. */
+ * permission, or in another slot), so each hold is asked for alone; as after a TRYAGAIN, if a slot
+ * moves and the keys are at two nodes. */
 static void renewal_answered(struct hli_op *op, const struct hli_answer *answer)
 {
     struct hli_renewal *renewal = HLI_OF(op, struct hli_renewal, op);
     bool is_meant = answer->verdict == HLI_REPLIED && renewal_is_meant(renewal, answer->reply);
 
     if (answer->verdict == HLI_REPLIED && !is_meant)
-        hli_link_drop(renewal->client->link, "an answer that the script does not give");
+        hli_lanes_drop(renewal->sent_to, "an answer that the script does not give");
     if (answer->verdict == HLI_BOUNCED && renewal_keep_wanted(renewal, false)) {
         renewal_send(renewal);
         return;
     }
     if (is_meant)
         renewal_apply_reply(renewal, answer->reply);
-    else if (answer->verdict == HLI_FAILED && renewal->count > 1)
+    else if (renewal_is_split(renewal, answer))
         renewal_keep_wanted(renewal, true);
     else if (answer->verdict != HLI_BOUNCED)
         renewal_fail_all(renewal);

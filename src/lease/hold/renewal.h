@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Renewals: up to a hundred holds in one script. The number of holds in flight is bounded, so that
- * the requests of callers do not wait behind a wave of renewals; many small batches may still be in
- * flight together. The batches are allocated once; a renewal needs memory only for the command's
- * text.
+ * Renewals: up to a hundred holds in one script. The number of holds in flight on a link is
+ * bounded, so that the requests of callers do not wait behind a wave of renewals; many small
+ * batches may still be in flight together. The batches are allocated once for each link; a renewal
+ * needs memory only for the command's text.
  */
 #ifndef HLI_LEASE_HOLD_RENEWAL_H
 #define HLI_LEASE_HOLD_RENEWAL_H
@@ -12,19 +12,21 @@
 #include "lease/state/name.h"
 
 enum {
-    HLI_RENEWAL_HOLDS = 100, /* in one batch */
-    HLI_RENEWAL_BATCHES = 64,
-    HLI_RENEWAL_IN_FLIGHT = 800, /* holds */
+    HLI_RENEWAL_HOLDS = 100,     /* in one batch */
+    HLI_RENEWAL_BATCHES = 64,    /* on one link */
+    HLI_RENEWAL_IN_FLIGHT = 800, /* holds, on one link */
 };
 
 struct hli_renewal {
     TAILQ_ENTRY(hli_renewal) link; /* the watchdog's, while it is idle */
-    hl_client *client;             /* immutable, as done */
+    hl_client *client;             /* immutable, as queue and done */
+    struct hli_renewal_queue *queue;
     /* Called after the answer. The tenures still in the batch were not renewed, and are to be
      * queued again. Loop thread. */
     void (*done)(struct hli_renewal *renewal);
     struct hli_task task; /* sends the batch, once the watchdog has posted it */
     struct hli_op op;
+    struct hli_link *sent_to;
     size_t count;                      /* that were sent */
     STAILQ_HEAD(, hli_tenure) tenures; /* a reference each */
 };
@@ -32,7 +34,7 @@ struct hli_renewal {
 TAILQ_HEAD(hli_renewals, hli_renewal);
 
 void hli_renewal_init(struct hli_renewal *renewal, hl_client *client,
-                      void (*done)(struct hli_renewal *renewal));
+                      struct hli_renewal_queue *queue, void (*done)(struct hli_renewal *renewal));
 void hli_renewal_deinit(struct hli_renewal *renewal);
 
 /* The group of holds that may share a request: those of one script and one lease. As a number that

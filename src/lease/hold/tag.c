@@ -3,7 +3,7 @@
 /* Tags: writing, parsing, and when they are written. */
 #include "lease/hold/tag.h"
 
-#include "lease/state/name.h"
+#include "lease/state/command.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,6 +44,12 @@ bool hli_tag_is_asked(const struct hli_name *name)
     const struct hli_kind *kind = name->kind;
 
     return (kind->is_tagged || (kind->sibling && kind->sibling->is_tagged)) && tag_has_client(name);
+}
+
+void hli_tag_declare(const struct hli_name *name, struct hli_args *args)
+{
+    if (hli_tag_is_asked(name) && !hli_command_is_alone(name))
+        hli_command_declare(args, name, HLI_NAME_TAG);
 }
 
 void hli_tag_key(const struct hli_name *name, struct hli_args *args)

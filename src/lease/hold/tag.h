@@ -32,7 +32,9 @@ bool hli_tag_is_wanted(const struct hli_name *name);
 /* Do busy answers bring a tag, of a holder of this kind or of its sibling? */
 bool hli_tag_is_asked(const struct hli_name *name);
 
-/* If so, adds the tag's key as the next word of a command. */
+/* If so: declares the tag's key, of a request for a cluster (command.h); adds it as the next word.
+ */
+void hli_tag_declare(const struct hli_name *name, struct hli_args *args);
 void hli_tag_key(const struct hli_name *name, struct hli_args *args);
 
 /* The calling thread's name. */

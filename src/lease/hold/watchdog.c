@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/thread.h"
 #include "lease/hold/loss.h"
-#include "lease/hold/renewal.h"
+#include "lease/hold/renewal_queue.h"
 
 struct hli_watchdog {
     hl_client *client; /* borrowed */
@@ -14,38 +14,62 @@ struct hli_watchdog {
 
     hli_mutex mutex; /* guards all below */
     hli_cond cond;
-    struct hli_heap heap;  /* tenures by the time of their next visit; a reference each */
-    struct hli_heap ready; /* tenures that wait for a batch, by their group; a reference each */
-    struct hli_renewals idle;
-    size_t in_flight;        /* holds */
+    struct hli_heap heap;    /* tenures by the time of their next visit; a reference each */
     struct hli_task *behind; /* to be posted behind the renewals that are due, or NULL */
     hli_ns sleeps_until;
     bool is_stopping, is_reviewing;
-    struct hli_renewal batch[HLI_RENEWAL_BATCHES];
+    SLIST_HEAD(, hli_renewal_queue) queues; /* one for each link; `first` is the last */
+    struct hli_renewal_queue first;         /* of a single server the only one */
 };
 
-/* Is there a hold for a batch, a batch for it, and room for a whole one in flight? With the mutex.
- */
+static void watchdog_take_back(struct hli_renewal *renewal);
+
 static bool watchdog_may_send(const struct hli_watchdog *watchdog)
 {
-    return hli_heap_first(&watchdog->ready) && !TAILQ_EMPTY(&watchdog->idle) &&
-           watchdog->in_flight + HLI_RENEWAL_HOLDS <= HLI_RENEWAL_IN_FLIGHT;
+    const struct hli_renewal_queue *queue;
+
+    SLIST_FOREACH(queue, &watchdog->queues, next)
+    if (hli_renewal_queue_may_send(queue))
+        return true;
+    return false;
+}
+
+/* The queue of this link; without memory for one it is that of the first link. With the mutex. */
+static struct hli_renewal_queue *watchdog_queue_of(struct hli_watchdog *watchdog,
+                                                   const struct hli_link *link)
+{
+    struct hli_renewal_queue *queue;
+
+    const bool is_for_cluster = watchdog->client->wording->is_for_cluster;
+
+    if (!watchdog->first.link)
+        hli_renewal_queue_set_link(&watchdog->first, link, is_for_cluster);
+    SLIST_FOREACH(queue, &watchdog->queues, next)
+    if (queue->link == link)
+        return queue;
+    queue = malloc(sizeof(*queue));
+    if (!queue)
+        return &watchdog->first;
+    hli_renewal_queue_init(queue, watchdog->client, watchdog_take_back);
+    hli_renewal_queue_set_link(queue, link, is_for_cluster);
+    SLIST_INSERT_HEAD(&watchdog->queues, queue, next);
+    return queue;
 }
 
 /* Puts a tenure into the queue for a batch, with its reference. */
 static void watchdog_queue(struct hli_watchdog *watchdog, struct hli_tenure *tenure)
 {
+    const struct hli_link *link = hli_name_link(tenure->name);
+
     hli_mutex_lock(&watchdog->mutex);
     bool is_late = watchdog->is_stopping;
     if (!is_late)
-        hli_heap_insert(&watchdog->ready, &tenure->ready, hli_renewal_group(tenure));
+        hli_renewal_queue_add(watchdog_queue_of(watchdog, link), tenure);
     hli_mutex_unlock(&watchdog->mutex);
     if (is_late)
         hli_tenure_unref(tenure);
 }
 
-/* The batch that came back last goes out first, so that few batches ever keep the memory of a long
- * text. */
 static void watchdog_take_back(struct hli_renewal *renewal)
 {
     struct hli_watchdog *watchdog = renewal->client->watchdog;
@@ -54,9 +78,7 @@ static void watchdog_take_back(struct hli_renewal *renewal)
     while ((tenure = hli_renewal_pop(renewal)))
         watchdog_queue(watchdog, tenure);
     hli_mutex_lock(&watchdog->mutex);
-    watchdog->in_flight -= renewal->count;
-    renewal->count = 0;
-    TAILQ_INSERT_HEAD(&watchdog->idle, renewal, link);
+    hli_renewal_queue_take_back(renewal);
     if (watchdog_may_send(watchdog))
         hli_cond_signal(&watchdog->cond);
     hli_mutex_unlock(&watchdog->mutex);
@@ -147,21 +169,16 @@ static struct hli_task *watchdog_look_at_due(struct hli_watchdog *watchdog)
     return behind;
 }
 
-/* Fills an idle batch from the queue; NULL when there is nothing to do, or no batch. */
+/* Fills an idle batch from a queue; NULL when there is nothing to do, or no batch. */
 static struct hli_renewal *watchdog_fill(struct hli_watchdog *watchdog)
 {
     struct hli_renewal *renewal = NULL;
-    struct hli_heap_node *first;
+    struct hli_renewal_queue *queue;
 
     hli_mutex_lock(&watchdog->mutex);
-    if (watchdog_may_send(watchdog)) {
-        renewal = TAILQ_FIRST(&watchdog->idle);
-        TAILQ_REMOVE(&watchdog->idle, renewal, link);
-        while ((first = hli_heap_first(&watchdog->ready)) &&
-               hli_renewal_add(renewal, HLI_OF(first, struct hli_tenure, ready)))
-            hli_heap_remove(&watchdog->ready, first);
-        watchdog->in_flight += renewal->count;
-    }
+    SLIST_FOREACH(queue, &watchdog->queues, next)
+    if (!renewal)
+        renewal = hli_renewal_queue_fill(queue);
     hli_mutex_unlock(&watchdog->mutex);
     return renewal;
 }
@@ -208,11 +225,8 @@ int hli_watchdog_start(hl_client *client, struct hli_watchdog **ret_watchdog)
     watchdog->client = client;
     hli_mutex_init(&watchdog->mutex);
     hli_cond_init(&watchdog->cond);
-    TAILQ_INIT(&watchdog->idle);
-    for (int i = 0; i < HLI_RENEWAL_BATCHES; i++) {
-        hli_renewal_init(&watchdog->batch[i], client, watchdog_take_back);
-        TAILQ_INSERT_TAIL(&watchdog->idle, &watchdog->batch[i], link);
-    }
+    hli_renewal_queue_init(&watchdog->first, client, watchdog_take_back);
+    SLIST_INSERT_HEAD(&watchdog->queues, &watchdog->first, next);
     if (hli_thread_start(&watchdog->thread, "hirelock-watch", watchdog_run, watchdog) < 0) {
         free(watchdog);
         return HL_ENOMEM;
@@ -225,12 +239,13 @@ int hli_watchdog_start(hl_client *client, struct hli_watchdog **ret_watchdog)
  * none. The loop still returns batches, and removes tenures. */
 static struct hli_tenure *watchdog_take(struct hli_watchdog *watchdog)
 {
+    struct hli_renewal_queue *queue;
+
     hli_mutex_lock(&watchdog->mutex);
-    struct hli_heap_node *ready = hli_heap_first(&watchdog->ready);
-    if (ready)
-        hli_heap_remove(&watchdog->ready, ready);
-    struct hli_tenure *tenure =
-        ready ? HLI_OF(ready, struct hli_tenure, ready) : watchdog_pop(watchdog, HLI_NEVER);
+    struct hli_tenure *tenure = watchdog_pop(watchdog, HLI_NEVER);
+    SLIST_FOREACH(queue, &watchdog->queues, next)
+    if (!tenure)
+        tenure = hli_renewal_queue_pop(queue);
     hli_mutex_unlock(&watchdog->mutex);
     return tenure;
 }
@@ -252,11 +267,17 @@ void hli_watchdog_stop(struct hli_watchdog *watchdog)
 
 void hli_watchdog_free(struct hli_watchdog *watchdog)
 {
+    struct hli_renewal_queue *queue;
+
     if (!watchdog)
         return;
-    HLI_CHECK(!hli_heap_first(&watchdog->heap) && !hli_heap_first(&watchdog->ready));
-    for (int i = 0; i < HLI_RENEWAL_BATCHES; i++)
-        hli_renewal_deinit(&watchdog->batch[i]);
+    HLI_CHECK(!hli_heap_first(&watchdog->heap));
+    while ((queue = SLIST_FIRST(&watchdog->queues))) {
+        SLIST_REMOVE_HEAD(&watchdog->queues, next);
+        hli_renewal_queue_deinit(queue);
+        if (queue != &watchdog->first)
+            free(queue);
+    }
     hli_cond_deinit(&watchdog->cond);
     hli_mutex_deinit(&watchdog->mutex);
     free(watchdog);

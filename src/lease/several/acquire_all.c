@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "lease/hold/loss.h"
-#include "lease/state/name.h"
+#include "lease/state/command.h"
 
 static void acquire_all_step(struct hli_acquire_all *all);
 
@@ -127,16 +127,21 @@ static void acquire_all_keep_alive(struct hli_acquire_all *all)
         hli_member_keep_alive(&all->members[i], lease_ms);
 }
 
-/* The one place that decides which names one request can acquire: names of a kind with acquire_all,
- * on one server, and in a cluster in one slot. A client has one server today. */
+/* The one place that decides which names one request can acquire: names of one slot, of a kind with
+ * acquire_all. */
 static bool acquire_all_may_batch(const struct hli_acquire_all *all,
                                   const struct hli_member *member)
 {
     const struct hli_acquire *acquire = &member->acquire;
 
     return !all->alone && !member->is_nested && acquire->name->kind->acquire_all &&
+           acquire->name->slot == all->members[all->next].acquire.name->slot &&
            !acquire->mode.is_fenced && acquire->mode.backoff_ms == 0;
 }
+
+/* A request that was begun, and is not sent after all. */
+static const struct hli_answer acquire_all_unsent = {
+    .verdict = HLI_BOUNCED, .code = HL_ENOMEM, .text = "not sent"};
 
 static void acquire_all_part_asks(struct hli_acquire_all *all, struct hli_member *member)
 {
@@ -159,6 +164,16 @@ static struct hli_op *acquire_all_begin_together(struct hli_acquire_all *all,
     return op;
 }
 
+/* A further member of the batch takes the lane of the first, whose connection the request takes.
+ * Another call may have sent it elsewhere before it has begun. */
+static bool acquire_all_joins_lane(const struct hli_acquire_all *all, struct hli_member *member)
+{
+    const struct hli_name *first = all->members[all->next].acquire.name;
+
+    hli_name_join_lane(member->acquire.name, first);
+    return hli_name_shares_lane(member->acquire.name, first);
+}
+
 /* Collects the requests of as many members as can ask now, from `next` on. */
 static void acquire_all_collect(struct hli_acquire_all *all)
 {
@@ -168,11 +183,16 @@ static void acquire_all_collect(struct hli_acquire_all *all)
     batch->count = 0;
     for (size_t i = all->next; i < all->count; i++) {
         struct hli_member *member = &all->members[i];
-        if (i > all->next && !acquire_all_may_batch(all, member))
+        if (i > all->next &&
+            (!acquire_all_may_batch(all, member) || !acquire_all_joins_lane(all, member)))
             return;
         if (member->is_nested || !(op = acquire_all_begin_together(all, member))) {
             if (i > all->next && hli_member_state_of(member) == HLI_MEMBER_ASKS)
                 hli_member_withdraw(member, NULL, NULL);
+            return;
+        }
+        if (!acquire_all_joins_lane(all, member)) {
+            hli_member_withdraw(member, op, &acquire_all_unsent);
             return;
         }
         batch->ops[batch->count++] = op;
@@ -181,16 +201,19 @@ static void acquire_all_collect(struct hli_acquire_all *all)
     }
 }
 
+static void acquire_all_send_first(struct hli_acquire_all *all)
+{
+    hli_link_send(hli_name_link(all->members[all->next].acquire.name), all->batch.ops[0]);
+}
+
 /* Without memory for the batch's request the first goes alone; the others come later. */
 static void acquire_all_unbatch(struct hli_acquire_all *all)
 {
-    static const struct hli_answer unsent = {
-        .verdict = HLI_BOUNCED, .code = HL_ENOMEM, .text = "out of memory"};
     struct hli_batch *batch = &all->batch;
 
     for (size_t i = 1; i < batch->count; i++)
-        hli_member_withdraw(&all->members[all->next + i], batch->ops[i], &unsent);
-    hli_link_send(batch->link, batch->ops[0]);
+        hli_member_withdraw(&all->members[all->next + i], batch->ops[i], &acquire_all_unsent);
+    acquire_all_send_first(all);
 }
 
 static void acquire_all_send(struct hli_acquire_all *all)
@@ -201,14 +224,14 @@ static void acquire_all_send(struct hli_acquire_all *all)
         .lease_ms = first->lease_ms, .count = 1, .queues = !first->is_try};
 
     if (batch->count == 1) {
-        hli_link_send(batch->link, batch->ops[0]);
+        acquire_all_send_first(all);
     } else if (first->name->kind->acquire_all(batch, &request) < 0) {
         acquire_all_unbatch(all);
     } else {
         all->batch_end = all->next + batch->count;
         atomic_store(&all->batch_state, HLI_BATCH_SENT);
         hli_async_ref(&all->async); /* the batch's */
-        hli_link_send(batch->link, &batch->op);
+        hli_batch_send(batch, first->name);
     }
 }
 
@@ -407,7 +430,7 @@ static int acquire_all_new(const struct hli_acquire_spec *specs, size_t count,
     if (!all)
         return hli_no_memory(completion->err);
     acquire_all_init(all, client, specs->options, completion);
-    int rc = hli_batch_init(&all->batch, client->link, count);
+    int rc = hli_batch_init(&all->batch, count);
     all->batch.tell = acquire_all_tell;
     all->batch.answered = acquire_all_answered;
     rc = rc < 0 ? hli_no_memory(all->wait.err) : acquire_all_add_parts(all, specs, count);
@@ -468,7 +491,7 @@ static void acquire_all_start(struct hli_async *async)
     if (!async->completion.is_async) {
         for (size_t i = 0; i < all->count; i++)
             hli_acquire_yield_core(all->members[i].acquire.name);
-        hli_link_lead_begin(all->wait.client->link);
+        hli_wait_lead(&all->wait, hli_name_choose_link(all->members[0].acquire.name));
     }
     hli_wait_attach(&all->wait, all->options.cancel);
     acquire_all_kick(all);

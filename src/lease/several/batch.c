@@ -20,10 +20,9 @@ static bool batch_is_wanted(const struct hli_op *op)
     return true;
 }
 
-int hli_batch_init(struct hli_batch *batch, struct hli_link *link, size_t count)
+int hli_batch_init(struct hli_batch *batch, size_t count)
 {
-    *batch =
-        (struct hli_batch){.link = link, .op = {.done = batch_done, .is_wanted = batch_is_wanted}};
+    *batch = (struct hli_batch){.op = {.done = batch_done, .is_wanted = batch_is_wanted}};
     batch->ops = calloc(count, sizeof(struct hli_op *));
     return batch->ops ? 0 : HL_ENOMEM;
 }
@@ -32,6 +31,12 @@ void hli_batch_deinit(struct hli_batch *batch)
 {
     hli_op_deinit(&batch->op);
     free(batch->ops);
+}
+
+void hli_batch_send(struct hli_batch *batch, const struct hli_name *name)
+{
+    batch->name = name;
+    hli_link_send(hli_name_link(name), &batch->op);
 }
 
 /* The status of one name: 0 busy, 1 done, as in a request of its own; 2: left as it is. */
@@ -71,7 +76,7 @@ static void batch_done(struct hli_op *op, const struct hli_answer *answer)
     struct hli_batch *batch = HLI_OF(op, struct hli_batch, op);
 
     if (answer->verdict == HLI_BOUNCED && hli_op_is_wanted(op)) {
-        hli_link_send(batch->link, op);
+        hli_batch_send(batch, batch->name);
         return;
     }
     size_t kept = batch_busy_one(batch, answer);

@@ -12,8 +12,8 @@
 enum { HLI_SEVERAL_LIMIT = 100 }; /* names in one call, as in a renewal */
 
 struct hli_batch {
-    struct hli_op op; /* the kind's acquire_all or release_all formats it */
-    struct hli_link *link;
+    struct hli_op op;            /* the kind's acquire_all or release_all formats it */
+    const struct hli_name *name; /* borrowed: where it was sent */
     size_t count;
     struct hli_op **ops; /* `ask` or `release` of tenures, formatted and not sent; borrowed */
 
@@ -24,7 +24,10 @@ struct hli_batch {
 };
 
 /* Room for the ops of up to `count` tenures. Errors: HL_ENOMEM. */
-int hli_batch_init(struct hli_batch *batch, struct hli_link *link, size_t count);
+int hli_batch_init(struct hli_batch *batch, size_t count);
 void hli_batch_deinit(struct hli_batch *batch);
+
+/* Sends the batch's request to the server of this name, which is that of all its names. */
+void hli_batch_send(struct hli_batch *batch, const struct hli_name *name);
 
 #endif

@@ -167,7 +167,7 @@ static struct release_all *release_all_new(const struct hli_release_all_spec *wh
     struct release_all *all =
         calloc(1, sizeof(*all) + what->count * sizeof(struct release_all_member));
 
-    if (!all || hli_batch_init(&all->batch, client->link, what->count) < 0) {
+    if (!all || hli_batch_init(&all->batch, what->count) < 0) {
         free(all);
         return NULL;
     }
@@ -186,25 +186,39 @@ static struct release_all *release_all_new(const struct hli_release_all_spec *wh
     return all;
 }
 
-static int release_all_format(struct hli_batch *batch)
+static const struct hli_name *release_all_name_of(struct hli_op *op)
 {
-    const struct hli_tenure *first = HLI_OF(batch->ops[0], struct hli_tenure, release);
-
-    return first->name->kind->release_all(batch);
+    return HLI_OF(op, struct hli_tenure, release)->name;
 }
 
-/* Sends one batch; without memory for it, each request alone. */
+/* One request can release names of one slot, whose requests take one lane. */
+static bool release_all_may_batch(const struct hli_batch *batch)
+{
+    const struct hli_name *first = batch->count > 0 ? release_all_name_of(batch->ops[0]) : NULL;
+
+    for (size_t i = 1; i < batch->count; i++)
+        if (!hli_name_shares_lane(release_all_name_of(batch->ops[i]), first))
+            return false;
+    return batch->count >= 2;
+}
+
+static int release_all_format(struct hli_batch *batch)
+{
+    return release_all_name_of(batch->ops[0])->kind->release_all(batch);
+}
+
+/* Sends one batch; for names of several slots, or without memory for it, each request alone. */
 static void release_all_send(struct release_all *all)
 {
     struct hli_batch *batch = &all->batch;
 
-    if (batch->count >= 2 && release_all_format(batch) == 0) {
+    if (release_all_may_batch(batch) && release_all_format(batch) == 0) {
         hli_async_ref(&all->async); /* the batch's */
-        hli_link_send(batch->link, &batch->op);
+        hli_batch_send(batch, release_all_name_of(batch->ops[0]));
         return;
     }
     for (size_t i = 0; i < batch->count; i++)
-        hli_link_send(batch->link, batch->ops[i]);
+        hli_link_send(hli_name_link(release_all_name_of(batch->ops[i])), batch->ops[i]);
 }
 
 static void release_all_start(struct hli_async *async)
@@ -213,7 +227,7 @@ static void release_all_start(struct hli_async *async)
     struct hli_batch *batch = &all->batch;
 
     if (!async->completion.is_async && !all->members[0].mode.is_posted)
-        hli_link_lead_begin(all->wait.client->link);
+        hli_wait_lead(&all->wait, hli_name_link(all->members[0].released.name));
     atomic_store(&all->pending, all->count + 1);
     for (size_t i = 0; i < all->count; i++) {
         struct release_all_member *member = &all->members[i];

@@ -3,6 +3,8 @@
 /* Contention: the subscription, the timer, and the server's problems. */
 #include "lease/state/contention.h"
 
+#include "lease/state/command.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +13,7 @@
 struct hli_listener {
     struct hli_channel channel;
     struct hli_name *name; /* counted */
-    char bytes[];          /* the names of both channels */
+    char bytes[];          /* the names of its channels */
 };
 
 static struct hli_listener *listener_of(struct hli_channel *channel)
@@ -40,7 +42,7 @@ static void contention_on_message(struct hli_channel *channel, const struct hli_
 {
     struct hli_name *name = listener_of(channel)->name;
 
-    if (message->is_beside)
+    if (message->which > 0) /* our own channel; a mailbox's messages go to the client's */
         name->client->engine->on_yield(name);
     else if (name->kind->need)
         contention_wake_counted(name, message->left);
@@ -54,32 +56,61 @@ static void contention_on_channel_gone(struct hli_channel *channel)
     free(listener_of(channel));
 }
 
+/* The subscription will be had at another node, by the busy answer that comes from there. */
+static void contention_on_channel_moved(struct hli_channel *channel)
+{
+    struct hli_name *name = listener_of(channel)->name;
+
+    name->contention->listener = NULL;
+    name->client->engine->on_moved(name);
+    contention_on_channel_gone(channel);
+}
+
+/* Writes the channels behind the first. A kind that tells Redisson's waiters from ours listens to
+ * our own channel, too; and in a cluster to this client's mailbox for the name. Returns the total
+ * length. */
+static size_t listener_write_others(const struct hli_name *name, char *text,
+                                    size_t lengths[HLI_CHANNEL_NAMES])
+{
+    if (!name->kind->is_handed_on)
+        return 0;
+    size_t used = lengths[1] = hli_name_write(name, HLI_NAME_OWN_CHANNEL, text);
+    if (!name->client->wording->is_for_cluster)
+        return used;
+    used += hli_command_write_mailbox(name, text + used);
+    memcpy(text + used, name->client->id, HLI_UUID_LENGTH);
+    used += HLI_UUID_LENGTH;
+    lengths[2] = used - lengths[1];
+    return used;
+}
+
 static struct hli_listener *listener_new(struct hli_name *name, struct hli_bytes channel)
 {
-    char own[HLI_CHANNEL_SIZE];
-    /* A kind that tells Redisson's waiters from ours listens to two channels. */
-    size_t own_length =
-        name->kind->is_handed_on ? hli_name_write(name, HLI_NAME_OWN_CHANNEL, own) : 0;
-    struct hli_listener *listener = calloc(1, sizeof(*listener) + channel.length + own_length);
+    char others[2 * HLI_CHANNEL_SIZE];
+    size_t lengths[HLI_CHANNEL_NAMES] = {channel.length};
+    size_t others_length = listener_write_others(name, others, lengths);
+    struct hli_listener *listener = calloc(1, sizeof(*listener) + channel.length + others_length);
 
     if (!listener)
         return NULL;
     hli_name_ref(name); /* the listener's, dropped in contention_on_channel_gone */
     listener->name = name;
+    listener->channel.slot = name->slot;
     memcpy(listener->bytes, channel.data, channel.length);
-    memcpy(listener->bytes + channel.length, own, own_length);
-    listener->channel.name.bytes = (struct hli_bytes){listener->bytes, channel.length};
-    listener->channel.beside.bytes =
-        (struct hli_bytes){listener->bytes + channel.length, own_length};
+    memcpy(listener->bytes + channel.length, others, others_length);
+    const char *at = listener->bytes;
+    for (size_t i = 0; i < HLI_CHANNEL_NAMES; at += lengths[i++])
+        listener->channel.names[i].bytes = (struct hli_bytes){at, lengths[i]};
     listener->channel.confirmed = contention_on_confirmed;
     listener->channel.message = contention_on_message;
     listener->channel.gone = contention_on_channel_gone;
+    listener->channel.moved = contention_on_channel_moved;
     return listener;
 }
 
 static bool listener_hears(const struct hli_listener *listener, struct hli_bytes channel)
 {
-    const struct hli_bytes *heard = &listener->channel.name.bytes;
+    const struct hli_bytes *heard = &listener->channel.names[0].bytes;
 
     return heard->length == channel.length && memcmp(heard->data, channel.data, heard->length) == 0;
 }
@@ -88,7 +119,7 @@ static bool listener_hears(const struct hli_listener *listener, struct hli_bytes
 static void contention_subscribe(struct hli_contention *contention, struct hli_bytes channel)
 {
     struct hli_name *name = contention->name;
-    struct hli_pubsub *pubsub = hli_link_pubsub(name->client->link);
+    struct hli_pubsub *pubsub = hli_link_pubsub(hli_name_link(name));
 
     if (contention->listener && !listener_hears(contention->listener, channel))
         hli_contention_stop_listening(contention);

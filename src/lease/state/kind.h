@@ -73,6 +73,10 @@ struct hli_kind {      /* immutable */
     int (*acquire_all)(struct hli_batch *batch, const struct hli_acquire_request *request);
     int (*release_all)(struct hli_batch *batch);
 
+    /* In a cluster, declares the keys that a renewal touches beside the name (command.h); NULL: it
+     * touches none. Name mutex. */
+    void (*declare)(const struct hli_tenure *tenure, struct hli_args *args);
+
     /* Adds the word by which a renewal names the hold; NULL: its field. Name mutex. */
     void (*renewed)(const struct hli_tenure *tenure, struct hli_args *args);
 

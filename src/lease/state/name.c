@@ -132,6 +132,81 @@ static size_t name_write_key(const struct hli_name_key *key, char *to)
     return used;
 }
 
+struct hli_link *hli_name_link(const struct hli_name *name)
+{
+    return hli_client_link(name->client, name->slot,
+                           atomic_load_explicit(&name->lane, memory_order_relaxed));
+}
+
+/* An answer that is missing may belong to a request that the server has not seen yet. A request
+ * that is sent by another connection meanwhile may overtake it. */
+static void name_take_lane(struct hli_name *name, unsigned lane)
+{
+    hli_mutex_lock(&name->mutex);
+    if (!name->current && TAILQ_EMPTY(&name->past) && TAILQ_EMPTY(&name->waiters) &&
+        name->calls == 0)
+        atomic_store(&name->lane, lane);
+    hli_mutex_unlock(&name->mutex);
+}
+
+/* Several names of one key would have lanes of their own: their kinds stay on the first one. */
+static bool name_may_take_lanes(const struct hli_name *name)
+{
+    return !name->kind->is_per_owner && !name->kind->sibling;
+}
+
+struct hli_link *hli_name_choose_link(struct hli_name *name)
+{
+    unsigned lane = atomic_load_explicit(&name->lane, memory_order_relaxed);
+    unsigned free_lane = lane;
+
+    if (name_may_take_lanes(name))
+        free_lane = hli_link_free_lane(hli_client_link(name->client, name->slot, 0), lane);
+    if (free_lane != lane)
+        name_take_lane(name, free_lane);
+    return hli_name_link(name);
+}
+
+void hli_name_join_lane(struct hli_name *name, const struct hli_name *other)
+{
+    unsigned lane = atomic_load(&other->lane);
+
+    if (atomic_load(&name->lane) != lane && name_may_take_lanes(name))
+        name_take_lane(name, lane);
+}
+
+bool hli_name_shares_lane(const struct hli_name *name, const struct hli_name *other)
+{
+    return name->slot == other->slot && atomic_load(&name->lane) == atomic_load(&other->lane);
+}
+
+bool hli_name_forget_lane(struct hli_name *name)
+{
+    hli_mutex_lock(&name->mutex);
+    bool forgets = atomic_load(&name->lane) != 0 &&
+                   hli_name_link(name) == hli_client_link(name->client, name->slot, 0);
+    if (forgets)
+        atomic_store(&name->lane, 0);
+    hli_mutex_unlock(&name->mutex);
+    return forgets;
+}
+
+unsigned hli_name_begin_call(struct hli_name *name)
+{
+    hli_mutex_lock(&name->mutex);
+    name->calls++;
+    unsigned lane = atomic_load(&name->lane);
+    hli_mutex_unlock(&name->mutex);
+    return lane;
+}
+
+void hli_name_end_call(struct hli_name *name)
+{
+    hli_mutex_lock(&name->mutex);
+    name->calls--;
+    hli_mutex_unlock(&name->mutex);
+}
+
 struct hli_owner_key hli_name_owner_key(const struct hli_name *name)
 {
     struct hli_owner_key owner_key;
@@ -151,6 +226,7 @@ static struct hli_name *name_new(hl_client *client, const struct hli_name_key *k
     name->client = client;
     name->kind = key->kind;
     name->length = (uint16_t)key->length;
+    name->slot = (uint16_t)hli_topology_slot(client->topology, key->bytes, key->length);
     name_write_key(key, name->bytes);
     hli_mutex_init(&name->mutex);
     TAILQ_INIT(&name->past);
@@ -307,53 +383,4 @@ void hli_names_visit(hl_client *client, void (*visit)(struct hli_name *name, voi
         visit(name, arg);
         hli_name_unref(name);
     }
-}
-
-int64_t hli_command_claim_ms(const hl_client *client)
-{
-    int64_t poll_ms = client->settings.poll_ms, watchdog_ms = client->settings.watchdog_timeout_ms;
-
-    if (watchdog_ms >= 4 * poll_ms)
-        return 4 * poll_ms;
-    return watchdog_ms > 2 * poll_ms ? watchdog_ms : 2 * poll_ms;
-}
-
-void hli_command_begin(struct hli_args *args, hli_script_id script, const struct hli_name *name)
-{
-    hli_args_begin_script(args, script, 1);
-    hli_args_bytes(args, (struct hli_bytes){name->bytes, name->length});
-}
-
-void hli_command_name(struct hli_args *args, const struct hli_name *name)
-{
-    hli_args_bytes(args, (struct hli_bytes){name->bytes, name->length});
-}
-
-void hli_command_derived(struct hli_args *args, const struct hli_name *name, const char *prefix)
-{
-    char text[HLI_CHANNEL_SIZE];
-
-    const struct hli_bytes bytes = {name->bytes, name->length};
-
-    hli_args_bytes(args, (struct hli_bytes){text, hli_name_derive(bytes, prefix, text)});
-}
-
-void hli_command_channel(struct hli_args *args, const struct hli_name *name)
-{
-    char text[HLI_CHANNEL_SIZE];
-
-    hli_args_bytes(args, (struct hli_bytes){text, hli_name_write(name, name->kind->channel, text)});
-}
-
-void hli_command_publish(struct hli_args *args, const struct hli_name *name)
-{
-    hli_command_channel(args, name);
-    hli_args_text(args, "PUBLISH");
-}
-
-void hli_command_field(struct hli_args *args, const struct hli_tenure *tenure)
-{
-    char text[HLI_FIELD_SIZE];
-
-    hli_args_text(args, hli_tenure_field(tenure, text));
 }

@@ -36,11 +36,15 @@ TAILQ_HEAD(hli_acquires, hli_acquire);
 
 struct hli_name {
     struct hli_ref ref;          /* each handle, tenure, set timer and wanted channel has one */
-    uint16_t length;             /* immutable, as bytes */
+    uint16_t length, slot;       /* immutable, as bytes */
+    atomic_uint lane;            /* the number of its lane (lanes.h); another one is taken under the
+                                    mutex, while nothing about the name is under way */
     atomic_bool was_handed_over; /* our last release granted the lock to another client */
     const struct hli_kind *kind; /* immutable */
     hl_client *client;           /* counted, immutable */
-    struct hli_map_node node;    /* client's names mutex */
+    _Atomic hli_ns
+        alone_until;          /* until then its requests declare the lock's key alone (command.h) */
+    struct hli_map_node node; /* client's names mutex */
 
     hli_mutex mutex;            /* guards the next group */
     struct hli_tenure *current; /* NEW, ASK, WAIT, OWN or IDLE */
@@ -48,6 +52,7 @@ struct hli_name {
     struct hli_acquires waiters;
     hli_ns asked_at; /* since when an answer that a waiter can use is missing, busy or held: when
                         the first unanswered ACQUIRE was sent; 0: none is missing */
+    unsigned calls;  /* of one request (call.h), under way */
     struct hli_contention *contention; /* owned; NULL until there is something to know */
     struct hli_acked *settled;         /* owned; the same, of a kind with once commands (once.h) */
 
@@ -60,6 +65,26 @@ struct hli_name {
 struct hli_name *hli_name_get(hl_client *client, const struct hli_name_key *key);
 /* Returns the name with a reference; NULL when this process does not know it. */
 struct hli_name *hli_name_find(hl_client *client, const struct hli_name_key *key);
+
+/* Any thread: the link for requests about this name (hli_client_link()). */
+struct hli_link *hli_name_link(const struct hli_name *name);
+/* The same for a call that is about to block for an acquire. If that link is busy with others'
+ * requests, and nothing about this name is under way, the name takes another lane. */
+struct hli_link *hli_name_choose_link(struct hli_name *name);
+/* The name takes the lane of another one, in whose request it is to be, unless something about it
+ * is under way. */
+void hli_name_join_lane(struct hli_name *name, const struct hli_name *other);
+/* May one request be about both? Their slot and lane are the same. */
+bool hli_name_shares_lane(const struct hli_name *name, const struct hli_name *other);
+/* If the name's lane is not open, as its slot has moved or the lane cannot come back, the name has
+ * the first one from now on: the same link. A slot may return to the old server, where requests are
+ * on the way by the first lane (ASK). True if the name had another lane. */
+bool hli_name_forget_lane(struct hli_name *name);
+
+/* A call of one request about the name begins and ends; it takes the lane that the first
+ * returns. */
+unsigned hli_name_begin_call(struct hli_name *name);
+void hli_name_end_call(struct hli_name *name);
 
 /* The owner key of a name whose kind has is_per_owner. */
 struct hli_owner_key hli_name_owner_key(const struct hli_name *name);
@@ -106,26 +131,5 @@ struct hli_tenure *hli_name_tenure(const struct hli_name *name, uint64_t number)
 /* Calls visit for every name of the client, with a reference and no mutex. Needs no memory. On the
  * loop thread, and not from a visit. */
 void hli_names_visit(hl_client *client, void (*visit)(struct hli_name *name, void *arg), void *arg);
-
-/* Words that the commands of several kinds have in common. */
-
-/* Prefix of a client's mailbox; the client's id follows. */
-#define HLI_MAILBOX "hirelock:"
-
-/* The lease of a grant until its process renews it: four polls, so that a process that missed the
- * message finds the grant by its next poll; or the watchdog's lease if that is shorter, so that a
- * process that dies blocks others no longer by a grant than by a lease; but at least two polls. */
-int64_t hli_command_claim_ms(const hl_client *client);
-
-/* Begins a script's call with this name as its one key. */
-void hli_command_begin(struct hli_args *args, hli_script_id script, const struct hli_name *name);
-
-/* Add the next word: the name itself, a key derived by a prefix, the waiters' channel, a tenure's
- * field. publish: the channel, and the command to publish with. */
-void hli_command_name(struct hli_args *args, const struct hli_name *name);
-void hli_command_derived(struct hli_args *args, const struct hli_name *name, const char *prefix);
-void hli_command_channel(struct hli_args *args, const struct hli_name *name);
-void hli_command_publish(struct hli_args *args, const struct hli_name *name);
-void hli_command_field(struct hli_args *args, const struct hli_tenure *tenure);
 
 #endif

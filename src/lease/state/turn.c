@@ -77,6 +77,17 @@ void hli_turn_timer(struct hli_turn *turn, hli_ns at)
     turn->timer_at = hli_earlier(turn->timer_at, at);
 }
 
+/* A tenure with its own channel cannot know whether an earlier tenure's was confirmed. */
+void hli_turn_listen(struct hli_turn *turn)
+{
+    struct hli_contention *contention = turn->name->contention;
+
+    if (!contention->is_listen_posted &&
+        (contention->confirmed_at == 0 || turn->name->kind->write_channel))
+        turn->wants_channel = contention->is_listen_posted = true;
+    contention->listens = true;
+}
+
 void hli_turn_tell(struct hli_turn *turn, struct hli_callback *callback)
 {
     STAILQ_INSERT_TAIL(&turn->callbacks, callback, link);
@@ -152,7 +163,7 @@ void hli_turn_end(struct hli_turn *turn)
         turn_tell_watchdog(turn);
     while ((op = TAILQ_FIRST(&turn->send))) {
         TAILQ_REMOVE(&turn->send, op, link);
-        hli_link_send(client->link, op);
+        hli_link_send(hli_name_link(name), op);
     }
     if (turn->wants_channel)
         hli_contention_listen(contention);

@@ -43,6 +43,7 @@ void hli_turn_finish(struct hli_turn *turn, struct hli_wait *wait, int code);
 void hli_turn_watch(struct hli_turn *turn, struct hli_tenure *tenure, hli_ns at);
 void hli_turn_unwatch(struct hli_turn *turn, struct hli_tenure *tenure);
 void hli_turn_timer(struct hli_turn *turn, hli_ns at);
+void hli_turn_listen(struct hli_turn *turn); /* to its channels; the name has a contention */
 void hli_turn_tell(struct hli_turn *turn, struct hli_callback *callback);
 void hli_turn_unref(struct hli_turn *turn, struct hli_tenure *tenure);
 

@@ -107,6 +107,12 @@ const char *hli_handle_name(const struct hli_handle *handle, size_t *ret_length)
     return handle->name->bytes;
 }
 
+static void handle_end_call(struct hli_name *name)
+{
+    hli_name_end_call(name);
+    hli_name_unref(name);
+}
+
 /* A call about the handle's name; NULL when memory is out. */
 static struct hli_call *handle_call(const struct hli_handle *handle,
                                     const struct hli_call_kind *kind)
@@ -117,7 +123,9 @@ static struct hli_call *handle_call(const struct hli_handle *handle,
         return NULL;
     hli_name_ref(handle->name);
     call->name = handle->name;
-    call->drop_name = hli_name_unref;
+    call->drop_name = handle_end_call;
+    call->slot = handle->name->slot;
+    call->lane = hli_name_begin_call(call->name);
     call->about = (struct hli_bytes){call->name->bytes, call->name->length};
     return call;
 }

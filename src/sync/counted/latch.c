@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "lease/acquire/ask.h"
 #include "lease/hold/hold.h"
-#include "lease/state/name.h"
+#include "lease/state/command.h"
 #include "sync/common/acquire_options.h"
 #include "sync/counted/once.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "lease/acquire/acquire.h"
-#include "lease/state/name.h"
+#include "lease/state/command.h"
 #include "sync/common/acquire_options.h"
 
 #include <inttypes.h>
@@ -21,15 +21,46 @@ void hli_ack(struct hli_name *name, uint64_t id)
         name->settled->id[name->settled->count++] = id;
 }
 
-/* A note's key is "hirelock_note:{name}:<uuid>:" and its id. */
+/* The beginning of this client's notes beside the name: "hirelock_note:{name}:<uuid>:"; an id ends
+ * a note's key. Returns its length. */
+static size_t once_write_notes(const struct hli_name *name, char text[HLI_CHANNEL_SIZE])
+{
+    size_t length = hli_name_write(name, HLI_NAME_NOTE, text);
+
+    return length +
+           (size_t)snprintf(text + length, HLI_CHANNEL_SIZE - length, ":%s:", name->client->id);
+}
+
+static void once_declare(struct hli_args *args, const struct hli_name *name, uint64_t id)
+{
+    char text[HLI_CHANNEL_SIZE];
+    size_t length = once_write_notes(name, text);
+
+    length += (size_t)snprintf(text + length, sizeof(text) - length, "%" PRIu64, id);
+    hli_args_key(args, (struct hli_bytes){text, length});
+}
+
+static void once_declare_acked(struct hli_args *args, const struct hli_name *name)
+{
+    const struct hli_acked *settled = name->settled;
+
+    if (!settled || settled->count == 0)
+        once_declare(args, name, 0);
+    for (unsigned i = 0; settled && i < settled->count; i++)
+        once_declare(args, name, settled->id[i]);
+}
+
 void hli_once_begin(struct hli_args *args, hli_script_id script, const struct hli_name *name,
                     uint64_t id)
 {
     char text[HLI_CHANNEL_SIZE];
-    size_t length = hli_name_write(name, HLI_NAME_NOTE, text);
+    size_t length = once_write_notes(name, text);
 
-    length += (size_t)snprintf(text + length, sizeof(text) - length, ":%s:", name->client->id);
     hli_command_begin(args, script, name);
+    if (name->client->wording->is_for_cluster) {
+        once_declare(args, name, id);
+        once_declare_acked(args, name);
+    }
     hli_args_bytes(args, (struct hli_bytes){text, length});
     hli_args_number(args, (int64_t)id);
     hli_args_number(args, HLI_NOTE_MS);
@@ -92,12 +123,12 @@ static void once_add_words(struct hli_args *args, struct hli_call *call, const i
     const struct hli_once_verb *verb = once_verb_of(call);
 
     once_call_of(call)->id = hli_client_next_number(call->client);
+    hli_mutex_lock(&call->name->mutex);
     hli_once_begin(args, call->kind->script, call->name, once_call_of(call)->id);
     if (verb->publishes)
         hli_command_publish(args, call->name);
     for (size_t i = 0; i < verb->word_count; i++)
         hli_args_number(args, words[i]);
-    hli_mutex_lock(&call->name->mutex);
     hli_once_acked(args, call->name);
     hli_mutex_unlock(&call->name->mutex);
 }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "lease/acquire/ask.h"
 #include "lease/hold/hold.h"
+#include "lease/state/command.h"
 #include "sync/counted/once.h"
 
 #include <hirelock/semaphore.h>

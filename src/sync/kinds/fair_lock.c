@@ -3,7 +3,7 @@
 /* The fair lock: a kind in which each owner has its own place in the queue, under the number of its
  * tenure, and its own channel. */
 #include "lease/hold/tag.h"
-#include "lease/state/name.h"
+#include "lease/state/command.h"
 #include "sync/kinds/types.h"
 #include "sync/lock/lock_kind.h"
 
@@ -18,12 +18,23 @@ enum {
     FAIR_WAIT_MS = 300000,
 };
 
-/* The words that begin each call. */
+/* The keys of each call. */
 static void fair_begin(struct hli_args *args, hli_script_id script, const struct hli_name *name)
 {
     hli_command_begin(args, script, name);
-    hli_args_text(args, "PUBLISH");
-    hli_args_text(args, "NUMSUB");
+    if (!name->client->wording->is_for_cluster)
+        return;
+    hli_command_declare(args, name, "redisson_lock_queue:");
+    hli_command_declare(args, name, "redisson_lock_timeout:");
+    hli_command_declare(args, name, HLI_NAME_FAIR);
+}
+
+static void fair_add_times(struct hli_args *args, const struct hli_name *name)
+{
+    const struct hli_wording *wording = name->client->wording;
+
+    hli_args_text(args, wording->publish);
+    hli_args_text(args, wording->numsub);
     hli_args_number(args, FAIR_STAND_POLLS * name->client->settings.poll_ms);
     hli_args_number(args, FAIR_GRACE_MS);
 }
@@ -34,6 +45,9 @@ static int fair_format_acquire(const struct hli_tenure *tenure, struct hli_op *o
     struct hli_args args;
 
     fair_begin(&args, HLI_SCRIPT_FAIR_LOCK_ACQUIRE, tenure->name);
+    if (tenure->name->client->wording->is_for_cluster)
+        hli_tag_declare(tenure->name, &args);
+    fair_add_times(&args, tenure->name);
     hli_command_field(&args, tenure);
     hli_args_number(&args, request->lease_ms);
     hli_args_number(&args, request->count);
@@ -48,6 +62,7 @@ static int fair_format_release(const struct hli_tenure *tenure, struct hli_op *o
     struct hli_args args;
 
     fair_begin(&args, HLI_SCRIPT_FAIR_LOCK_RELEASE, tenure->name);
+    fair_add_times(&args, tenure->name);
     hli_command_field(&args, tenure);
     hli_args_number(&args, release_request->count);
     hli_args_number(&args, release_request->lease_ms);
@@ -68,6 +83,7 @@ static size_t fair_write_channel(const struct hli_tenure *tenure, char *text)
 static void fair_say_force(const struct hli_name *name, struct hli_args *args)
 {
     fair_begin(args, HLI_SCRIPT_FAIR_LOCK_FORCE_RELEASE, name);
+    fair_add_times(args, name);
 }
 
 static const struct hli_kind fair_kind = {

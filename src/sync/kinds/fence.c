@@ -3,6 +3,7 @@
 /* The fence's calls: one request, one answer, blocking or async. */
 #include "base/error.h"
 #include "lease/hold/write.h"
+#include "route/topology.h"
 #include "sync/common/handle.h"
 
 static int fence_set_read(struct hli_call *call, const struct hli_reply *reply)
@@ -29,6 +30,12 @@ static int fence_token_read(struct hli_call *call, const struct hli_reply *reply
     return HL_OK;
 }
 
+/* The slot of data is that of its fence. */
+static unsigned fence_slot(const struct hli_call *call, struct hli_bytes key)
+{
+    return hli_topology_slot(call->client->topology, key.data, key.length);
+}
+
 static int fence_set_prepare(struct hli_call *call, struct hli_args *args, const void *what)
 {
     struct hli_write *write = NULL;
@@ -37,6 +44,7 @@ static int fence_set_prepare(struct hli_call *call, struct hli_args *args, const
     if (rc == 0 && write->token == 0)
         rc = hli_call_fail(call, HL_EINVAL, "a fenced write needs a token");
     if (rc == 0) {
+        call->slot = fence_slot(call, write->key);
         hli_args_begin_script(args, HLI_SCRIPT_FENCE_SET, 2);
         hli_write_keys(write, args);
         hli_write_words(write, args);
@@ -54,6 +62,7 @@ static int fence_token_prepare(struct hli_call *call, struct hli_args *args, con
 
     if (rc < 0)
         return rc;
+    call->slot = fence_slot(call, key);
     hli_args_begin(args);
     hli_args_text(args, "GET");
     hli_args_bytes(args, (struct hli_bytes){fence, hli_name_derive(key, HLI_NAME_FENCE, fence)});

@@ -4,7 +4,7 @@
 #include <hirelock/fence.h>
 
 #include "base/error.h"
-#include "lease/state/name.h"
+#include "lease/state/command.h"
 #include "sync/kinds/types.h"
 #include "sync/lock/lock_kind.h"
 

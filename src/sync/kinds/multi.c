@@ -24,9 +24,14 @@ void hli_multi_unref(struct hli_multi *multi)
         multi_free(multi);
 }
 
-/* By the names' bytes. */
+/* By the slots, which are all 0 but in a cluster, and then by the names' bytes: the members that
+ * one request can acquire stand together. */
 static int multi_compare(const hl_lock *one, const hl_lock *other)
 {
+    int slots = (int)one->handle.name->slot - (int)other->handle.name->slot;
+
+    if (slots != 0)
+        return slots;
     size_t length = one->handle.name->length, others = other->handle.name->length;
     int order = memcmp(one->handle.name->bytes, other->handle.name->bytes,
                        length < others ? length : others);

@@ -8,7 +8,7 @@
  */
 #include "lease/acquire/acquire.h"
 #include "lease/hold/tag.h"
-#include "lease/state/name.h"
+#include "lease/state/command.h"
 #include "sync/kinds/types.h"
 
 #include <inttypes.h>
@@ -18,8 +18,9 @@
 #define RW_WRITE_SUFFIX ":write"
 
 enum {
-    RW_PREFER_POLLS = 3
-}; /* lifetime of the key in polls; the writer renews it with each poll */
+    RW_PREFER_POLLS = 3, /* lifetime of the key in polls; the writer renews it with each poll */
+    RW_LEVELS = 1000,    /* levels with a hold key, as in rw.lua */
+};
 
 static const struct hli_kind rw_kind_read, rw_kind_write;
 
@@ -35,12 +36,57 @@ static void rw_add_under(struct hli_args *args, const struct hli_name *name)
     hli_args_text(args, text);
 }
 
+/* Declares the hold keys of a reader's first levels. */
+static void rw_declare_levels(struct hli_args *args, const struct hli_tenure *tenure,
+                              uint32_t levels)
+{
+    char field[HLI_FIELD_SIZE], suffix[HLI_FIELD_SIZE + 40];
+
+    hli_tenure_field(tenure, field);
+    for (uint32_t level = 1; level <= levels && level <= RW_LEVELS; level++) {
+        snprintf(suffix, sizeof(suffix), ":%s:rwlock_timeout:%" PRIu32, field, level);
+        hli_command_declare_suffixed(args, tenure->name, suffix);
+    }
+}
+
+/* As many levels as Redis can show of this reader. */
+static void rw_declare_holds(const struct hli_tenure *tenure, struct hli_args *args)
+{
+    uint32_t levels =
+        tenure->most_count > tenure->hold.count ? tenure->most_count : tenure->hold.count;
+
+    rw_declare_levels(args, tenure, levels > tenure->asked_count ? levels : tenure->asked_count);
+}
+
+/* The hold key of a reader that was released before its minimum time. */
+static void rw_declare_rest(struct hli_args *args, const struct hli_tenure *tenure)
+{
+    char field[HLI_FIELD_SIZE], suffix[HLI_FIELD_SIZE + 40];
+
+    snprintf(suffix, sizeof(suffix), ":%s:rest:rwlock_timeout:1", hli_tenure_field(tenure, field));
+    hli_command_declare_suffixed(args, tenure->name, suffix);
+}
+
+static void rw_declare_acquire(struct hli_args *args, hli_script_id script,
+                               const struct hli_tenure *tenure,
+                               const struct hli_acquire_request *request)
+{
+    hli_command_declare(args, tenure->name, HLI_NAME_WRITER);
+    hli_tag_declare(tenure->name, args);
+    if (script == HLI_SCRIPT_RW_READ_ACQUIRE)
+        rw_declare_levels(args, tenure,
+                          request->count > tenure->most_count ? request->count
+                                                              : tenure->most_count);
+}
+
 /* The words that begin each acquire. */
 static void rw_begin_acquire(struct hli_args *args, hli_script_id script,
                              const struct hli_tenure *tenure,
                              const struct hli_acquire_request *request)
 {
     hli_command_begin(args, script, tenure->name);
+    if (tenure->name->client->wording->is_for_cluster)
+        rw_declare_acquire(args, script, tenure, request);
     hli_command_field(args, tenure);
     hli_args_number(args, request->lease_ms);
     hli_args_number(args, request->count);
@@ -81,6 +127,18 @@ static int rw_format_write_acquire(const struct hli_tenure *tenure, struct hli_o
     return hli_args_end(&args, op);
 }
 
+static void rw_declare_release(struct hli_args *args, const struct hli_tenure *tenure,
+                               const struct hli_release_request *release_request)
+{
+    if (tenure->name->kind == &rw_kind_write) {
+        hli_command_declare(args, tenure->name, HLI_NAME_WRITER);
+        return;
+    }
+    rw_declare_holds(tenure, args);
+    if (release_request->min_hold_left_ms > 0)
+        rw_declare_rest(args, tenure);
+}
+
 static int rw_format_release(const struct hli_tenure *tenure, struct hli_op *op,
                              const struct hli_release_request *release_request)
 {
@@ -89,6 +147,8 @@ static int rw_format_release(const struct hli_tenure *tenure, struct hli_op *op,
 
     hli_command_begin(&args, is_write ? HLI_SCRIPT_RW_WRITE_RELEASE : HLI_SCRIPT_RW_READ_RELEASE,
                       tenure->name);
+    if (tenure->name->client->wording->is_for_cluster)
+        rw_declare_release(&args, tenure, release_request);
     hli_command_field(&args, tenure);
     hli_args_number(&args, release_request->count);
     hli_args_number(&args, release_request->lease_ms);
@@ -107,6 +167,8 @@ static const char *rw_mode(const struct hli_name *name)
 static void rw_say_inspect(const struct hli_name *name, struct hli_args *args)
 {
     hli_command_begin(args, HLI_SCRIPT_RW_INSPECT, name);
+    if (name->client->wording->is_for_cluster)
+        hli_tag_declare(name, args);
     hli_args_text(args, rw_mode(name));
     hli_args_text(args, name->client->id);
     hli_tag_key(name, args);
@@ -128,6 +190,7 @@ static const struct hli_kind rw_kind_read = {
     .channel = RW_CHANNEL,
     .field_suffix = "",
     .renew = HLI_SCRIPT_RW_READ_RENEW,
+    .declare = rw_declare_holds,
     .acquire = rw_format_read_acquire,
     .release = rw_format_release,
     .inspect = rw_say_inspect,

@@ -7,58 +7,97 @@
 #include "lease/hold/tag.h"
 #include "lease/hold/write.h"
 #include "lease/several/batch.h"
-#include "lease/state/name.h"
+#include "lease/state/command.h"
 
 /* Lifetime in polls of a queue that no waiter renews. */
 enum { LOCK_QUEUE_POLLS = 10 };
+
+/* Behind the words of each ACQUIRE those of the longer ones: for tokens, for the holder's tag, and
+ * in a cluster the command to publish with. */
+static void lock_add_wishes(struct hli_args *args, const struct hli_name *name, uint32_t tokens,
+                            bool asks_tag)
+{
+    const struct hli_wording *wording = name->client->wording;
+
+    if (tokens > 0)
+        hli_command_derived(args, name, HLI_NAME_TOKEN);
+    else
+        hli_args_text(args, "");
+    hli_args_number(args, tokens);
+    if (asks_tag)
+        hli_command_derived(args, name, HLI_NAME_TAG);
+    else if (wording->is_for_cluster)
+        hli_args_text(args, "");
+    if (wording->is_for_cluster)
+        hli_args_text(args, wording->publish);
+}
+
+static void lock_declare(struct hli_args *args, const struct hli_name *name, bool is_alone,
+                         bool has_token)
+{
+    if (!is_alone)
+        hli_command_declare(args, name, HLI_NAME_QUEUE);
+    if (has_token)
+        hli_command_declare(args, name, HLI_NAME_TOKEN);
+}
 
 static int lock_format_acquire(const struct hli_tenure *tenure, struct hli_op *op,
                                const struct hli_acquire_request *request)
 {
     const struct hli_name *name = tenure->name;
+    bool is_for_cluster = name->client->wording->is_for_cluster;
     bool asks_tag = (name->client->settings.flags & HL_CLIENT_HOLDER_INFO) != 0;
+    bool is_alone = is_for_cluster && hli_command_is_alone(name);
     struct hli_args args;
 
     hli_command_begin(&args, HLI_SCRIPT_LOCK_ACQUIRE, name);
+    if (is_for_cluster) {
+        lock_declare(&args, name, is_alone, request->tokens > 0);
+        hli_tag_declare(name, &args);
+    }
     hli_command_field(&args, tenure);
     hli_args_number(&args, request->lease_ms);
     hli_args_number(&args, request->count);
     hli_command_derived(&args, name, HLI_NAME_QUEUE);
-    hli_args_number(&args, request->queues ? LOCK_QUEUE_POLLS * name->client->settings.poll_ms : 0);
-    hli_args_text(&args, HLI_MAILBOX);
-    if (request->tokens > 0)
-        hli_command_derived(&args, name, HLI_NAME_TOKEN);
-    else if (asks_tag)
-        hli_args_text(&args, "");
-    if (request->tokens > 0 || asks_tag)
-        hli_args_number(&args, request->tokens);
-    if (asks_tag)
-        hli_command_derived(&args, name, HLI_NAME_TAG);
+    hli_args_number(&args, request->queues && !is_alone
+                               ? LOCK_QUEUE_POLLS * name->client->settings.poll_ms
+                               : 0);
+    hli_command_mailbox(&args, name);
+    if (request->tokens > 0 || asks_tag || is_for_cluster)
+        lock_add_wishes(&args, name, request->tokens, asks_tag);
     return hli_args_end(&args, op);
 }
 
 /* fence_release has two more keys behind the lock's, and the data behind the words of lock_release.
  */
-static void lock_begin_release(struct hli_args *args, const struct hli_name *name,
+static void lock_begin_release(struct hli_args *args, const struct hli_tenure *tenure,
                                const struct hli_write *write)
 {
+    const struct hli_name *name = tenure->name;
+
     if (!write) {
         hli_command_begin(args, HLI_SCRIPT_LOCK_RELEASE, name);
-        return;
+    } else {
+        hli_args_begin_script(args, HLI_SCRIPT_FENCE_RELEASE, 3);
+        hli_command_name(args, name);
+        hli_write_keys(write, args);
     }
-    hli_args_begin_script(args, HLI_SCRIPT_FENCE_RELEASE, 3);
-    hli_command_name(args, name);
-    hli_write_keys(write, args);
 }
 
-/* A release of a fenced hold passes the token key, so that the next holder gets a token. */
+/* A release of a fenced hold passes the token key, so that the next holder gets a token. One that
+ * goes alone does not: the next holder asks for its token. */
 static int lock_format_release(const struct hli_tenure *tenure, struct hli_op *op,
                                const struct hli_release_request *release_request)
 {
     const struct hli_name *name = tenure->name;
+    bool is_for_cluster = name->client->wording->is_for_cluster;
+    bool is_alone = is_for_cluster && hli_command_is_alone(name);
+    bool has_token = tenure->hold.token != 0 && !is_alone;
     struct hli_args args;
 
-    lock_begin_release(&args, name, release_request->write);
+    lock_begin_release(&args, tenure, release_request->write);
+    if (is_for_cluster)
+        lock_declare(&args, name, is_alone, has_token);
     hli_command_field(&args, tenure);
     hli_args_number(&args, release_request->count);
     hli_args_number(&args, release_request->lease_ms);
@@ -66,14 +105,15 @@ static int lock_format_release(const struct hli_tenure *tenure, struct hli_op *o
     if (release_request->is_silent)
         hli_args_text(&args, "");
     else
-        hli_command_publish(&args, name);
+        hli_command_channel(&args, name);
+    hli_args_text(&args, name->client->wording->publish);
     hli_command_derived(&args, name, HLI_NAME_QUEUE);
-    hli_args_text(&args, HLI_MAILBOX);
+    hli_command_mailbox(&args, name);
     hli_args_number(&args, hli_command_claim_ms(name->client));
     hli_command_derived(&args, name, HLI_NAME_OWN_CHANNEL);
     hli_args_number(&args, release_request->yields && !release_request->is_silent);
-    hli_args_text(&args, "NUMSUB");
-    if (tenure->hold.token != 0)
+    hli_args_text(&args, name->client->wording->numsub);
+    if (has_token)
         hli_command_derived(&args, name, HLI_NAME_TOKEN);
     if (release_request->write)
         hli_write_words(release_request->write, &args);
@@ -86,31 +126,61 @@ static int lock_keep(const struct hli_tenure *tenure, struct hli_op *op, int64_t
     struct hli_args args;
 
     hli_command_begin(&args, HLI_SCRIPT_LOCK_KEEP, name);
+    if (name->client->wording->is_for_cluster)
+        lock_declare(&args, name, hli_command_is_alone(name), false);
     hli_command_field(&args, tenure);
     hli_args_number(&args, lease_ms);
     hli_command_channel(&args, name);
     hli_command_derived(&args, name, HLI_NAME_QUEUE);
     hli_command_derived(&args, name, HLI_NAME_OWN_CHANNEL);
-    hli_args_text(&args, "NUMSUB");
+    hli_args_text(&args, name->client->wording->numsub);
     return hli_args_end(&args, op);
 }
 
+static const struct hli_tenure *lock_asker(const struct hli_batch *batch, size_t index)
+{
+    return HLI_OF(batch->ops[index], struct hli_tenure, ask);
+}
+
+static const struct hli_tenure *lock_releaser(const struct hli_batch *batch, size_t index)
+{
+    return HLI_OF(batch->ops[index], struct hli_tenure, release);
+}
+
+/* Goes alone if any of its names does. */
+static bool lock_declare_all(struct hli_args *args, const struct hli_batch *batch)
+{
+    bool is_alone = false;
+
+    for (size_t i = 0; i < batch->count; i++)
+        is_alone = is_alone || hli_command_is_alone(lock_asker(batch, i)->name);
+    for (size_t i = 0; i < batch->count; i++) {
+        lock_declare(args, lock_asker(batch, i)->name, is_alone, false);
+        hli_tag_declare(lock_asker(batch, i)->name, args);
+    }
+    return is_alone;
+}
+
+/* In a cluster each name has a mailbox of its own, which the script writes itself. */
 static int lock_format_acquire_all(struct hli_batch *batch,
                                    const struct hli_acquire_request *request)
 {
+    const struct hli_name *first = lock_asker(batch, 0)->name;
+    const struct hli_wording *wording = first->client->wording;
+    bool is_alone = false;
     struct hli_args args;
 
     hli_args_begin_script(&args, HLI_SCRIPT_MULTI_ACQUIRE, batch->count);
     for (size_t i = 0; i < batch->count; i++)
-        hli_command_name(&args, HLI_OF(batch->ops[i], struct hli_tenure, ask)->name);
+        hli_command_name(&args, lock_asker(batch, i)->name);
+    if (wording->is_for_cluster)
+        is_alone = lock_declare_all(&args, batch);
     hli_args_number(&args, request->lease_ms);
     hli_args_number(&args, request->queues);
-    hli_args_number(
-        &args, LOCK_QUEUE_POLLS *
-                   HLI_OF(batch->ops[0], struct hli_tenure, ask)->name->client->settings.poll_ms);
-    hli_args_text(&args, HLI_MAILBOX);
+    hli_args_number(&args, is_alone ? 0 : LOCK_QUEUE_POLLS * first->client->settings.poll_ms);
+    hli_args_text(&args, wording->is_for_cluster ? "" : HLI_MAILBOX);
     for (size_t i = 0; i < batch->count; i++) {
-        const struct hli_tenure *tenure = HLI_OF(batch->ops[i], struct hli_tenure, ask);
+        const struct hli_tenure *tenure = lock_asker(batch, i);
         hli_command_field(&args, tenure);
         hli_command_derived(&args, tenure->name, HLI_NAME_QUEUE);
         if (hli_tag_is_asked(tenure->name))
@@ -118,20 +188,26 @@ static int lock_format_acquire_all(struct hli_batch *batch,
         else
             hli_args_text(&args, "");
     }
+    if (wording->is_for_cluster)
+        hli_args_text(&args, wording->publish);
     return hli_args_end(&args, &batch->op);
 }
 
 static int lock_format_release_all(struct hli_batch *batch)
 {
+    const struct hli_wording *wording = lock_releaser(batch, 0)->name->client->wording;
     struct hli_args args;
 
     hli_args_begin_script(&args, HLI_SCRIPT_MULTI_RELEASE, batch->count);
     for (size_t i = 0; i < batch->count; i++)
-        hli_command_name(&args, HLI_OF(batch->ops[i], struct hli_tenure, release)->name);
-    hli_args_text(&args, "PUBLISH");
-    hli_args_text(&args, "NUMSUB");
+        hli_command_name(&args, lock_releaser(batch, i)->name);
+    for (size_t i = 0; wording->is_for_cluster && i < batch->count; i++)
+        lock_declare(&args, lock_releaser(batch, i)->name,
+                     hli_command_is_alone(lock_releaser(batch, i)->name), false);
+    hli_args_text(&args, wording->publish);
+    hli_args_text(&args, wording->numsub);
     for (size_t i = 0; i < batch->count; i++) {
-        const struct hli_tenure *tenure = HLI_OF(batch->ops[i], struct hli_tenure, release);
+        const struct hli_tenure *tenure = lock_releaser(batch, i);
         hli_command_field(&args, tenure);
         hli_command_channel(&args, tenure->name);
         hli_command_derived(&args, tenure->name, HLI_NAME_QUEUE);
@@ -144,6 +220,8 @@ static int lock_format_release_all(struct hli_batch *batch)
 void hli_lock_say_inspect(const struct hli_name *name, struct hli_args *args)
 {
     hli_command_begin(args, HLI_SCRIPT_LOCK_INSPECT, name);
+    if (name->client->wording->is_for_cluster)
+        hli_tag_declare(name, args);
     hli_tag_key(name, args);
 }
 

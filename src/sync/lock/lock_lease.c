@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "lease/hold/lease_change.h"
 #include "lease/hold/loss.h"
-#include "lease/state/name.h"
+#include "lease/state/command.h"
 #include "sync/common/acquire_options.h"
 #include "sync/lock/lock.h"
 
@@ -73,6 +73,7 @@ static int update_prepare(struct hli_call *call, struct hli_args *args, const vo
     int rc = update_begin(update, name, asked->owner);
     if (rc == 0) {
         hli_command_begin(args, name->kind->renew, name);
+        hli_command_declare_renewed(args, update->change.tenure);
         hli_args_number(args, update->change.lease_ms);
         hli_command_field(args, update->change.tenure);
     }

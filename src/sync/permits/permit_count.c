@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The number of permits: queries and changes. */
 #include "base/error.h"
-#include "lease/state/name.h"
+#include "lease/state/command.h"
 #include "sync/permits/permits.h"
 
 static int count_prepare(struct hli_call *call, struct hli_args *args, const void *what);
@@ -43,7 +43,7 @@ static int count_prepare(struct hli_call *call, struct hli_args *args, const voi
 
     if (count < least || count > HL_PERMITS_MAX)
         return hli_call_fail(call, HL_EINVAL, "the number of permits is out of range");
-    hli_command_begin(args, script, call->name);
+    hli_permit_begin(args, script, call->name);
     if (script == HLI_SCRIPT_PERMIT_ADD || script == HLI_SCRIPT_PERMIT_SET)
         hli_args_number(args, count);
     if (script == HLI_SCRIPT_PERMIT_SET)

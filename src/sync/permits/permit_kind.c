@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /* Permits as a kind of the engine, and their ids. */
-#include "lease/state/name.h"
+#include "lease/state/command.h"
 #include "sync/permits/permits.h"
 
 #include <stdio.h>
@@ -132,12 +132,30 @@ static void permit_add_ids(struct hli_args *args, const struct hli_tenure *tenur
     }
 }
 
+/* The permits that are out; the other key is the name. */
+static void permit_declare(const struct hli_name *name, struct hli_args *args)
+{
+    if (name->client->wording->is_for_cluster)
+        hli_command_declare_suffixed(args, name, ":timeout");
+}
+
+void hli_permit_begin(struct hli_args *args, hli_script_id script, const struct hli_name *name)
+{
+    hli_command_begin(args, script, name);
+    permit_declare(name, args);
+}
+
+static void permit_declare_renewed(const struct hli_tenure *tenure, struct hli_args *args)
+{
+    permit_declare(tenure->name, args);
+}
+
 static int permit_format_acquire(const struct hli_tenure *tenure, struct hli_op *op,
                                  const struct hli_acquire_request *request)
 {
     struct hli_args args;
 
-    hli_command_begin(&args, HLI_SCRIPT_PERMIT_ACQUIRE, tenure->name);
+    hli_permit_begin(&args, HLI_SCRIPT_PERMIT_ACQUIRE, tenure->name);
     permit_add_ids(&args, tenure);
     hli_args_number(&args, request->lease_ms);
     hli_command_publish(&args, tenure->name);
@@ -150,7 +168,7 @@ static int permit_format_release(const struct hli_tenure *tenure, struct hli_op 
     struct hli_args args;
 
     (void)release_request;
-    hli_command_begin(&args, HLI_SCRIPT_PERMIT_RELEASE, tenure->name);
+    hli_permit_begin(&args, HLI_SCRIPT_PERMIT_RELEASE, tenure->name);
     permit_add_ids(&args, tenure);
     hli_command_publish(&args, tenure->name);
     return hli_args_end(&args, op);
@@ -187,6 +205,7 @@ const struct hli_kind hli_kind_permit = {
     .renew = HLI_SCRIPT_PERMIT_RENEW,
     .acquire = permit_format_acquire,
     .release = permit_format_release,
+    .declare = permit_declare_renewed,
     .renewed = permit_renewed,
     .need = permit_need,
     .write_id = permit_write_id,

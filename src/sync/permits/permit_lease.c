@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "lease/acquire/acquire.h"
 #include "lease/hold/lease_change.h"
-#include "lease/state/name.h"
+#include "lease/state/command.h"
 #include "sync/permits/permits.h"
 
 static int permit_prepare_left(struct hli_call *call, struct hli_args *args, const void *what)
@@ -14,7 +14,7 @@ static int permit_prepare_left(struct hli_call *call, struct hli_args *args, con
 
     if (hli_permit_read_for(call, what, &id) < 0)
         return HL_EINVAL;
-    hli_command_begin(args, call->kind->script, call->name);
+    hli_permit_begin(args, call->kind->script, call->name);
     hli_args_bytes(args, (struct hli_bytes){id.bytes, sizeof(id.bytes)});
     hli_command_publish(args, call->name);
     return 0;
@@ -124,7 +124,7 @@ static int update_prepare(struct hli_call *call, struct hli_args *args, const vo
     int rc = update_begin(update, asked->lease_ms);
     if (rc < 0)
         return hli_call_fail(call, rc, update_refusal(rc));
-    hli_command_begin(args, call->kind->script, call->name);
+    hli_permit_begin(args, call->kind->script, call->name);
     hli_args_bytes(args, (struct hli_bytes){update->id.bytes, HLI_PERMIT_SIZE});
     hli_args_number(args, lease_ms);
     hli_command_publish(args, call->name);

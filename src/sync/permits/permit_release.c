@@ -6,7 +6,7 @@
 #include "lease/hold/lease_change.h"
 #include "lease/hold/loss.h"
 #include "lease/hold/release_call.h"
-#include "lease/state/name.h"
+#include "lease/state/command.h"
 #include "sync/permits/permits.h"
 
 #include <stdio.h>
@@ -137,7 +137,7 @@ static int batch_fill(struct permit_batch *batch, const hl_permit *permits)
 
 static void batch_write(const struct permit_batch *batch, struct hli_args *args)
 {
-    hli_command_begin(args, HLI_SCRIPT_PERMIT_RELEASE, batch->call.name);
+    hli_permit_begin(args, HLI_SCRIPT_PERMIT_RELEASE, batch->call.name);
     char *to = hli_args_room(args, batch->count * HLI_PERMIT_SIZE);
     for (size_t i = 0; to && i < batch->count; i++)
         memcpy(to + i * HLI_PERMIT_SIZE, batch->items[i].id.bytes, HLI_PERMIT_SIZE);

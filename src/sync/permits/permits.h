@@ -27,6 +27,9 @@ struct hli_permit_id {
     unsigned char bytes[HLI_PERMIT_SIZE];
 };
 
+/* Begins a script's call on the semaphore of this name. */
+void hli_permit_begin(struct hli_args *args, hli_script_id script, const struct hli_name *name);
+
 /* The owner key of permit `index` of `count`. */
 struct hli_owner_key hli_permit_owner_key(uint64_t random, size_t index, size_t count);
 

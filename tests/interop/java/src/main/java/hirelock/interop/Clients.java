@@ -27,13 +27,11 @@ final class Clients {
         this.answers = answers;
     }
 
-    /** Small pools and few threads, as many clients share a small machine; else the defaults. */
     String open(String name, String url, long watchdogMs) {
-        Config config = new Config().setThreads(4).setNettyThreads(2);
+        Config config = Servers.config(url);
         if (watchdogMs > 0) {
             config.setLockWatchdogTimeout(watchdogMs);
         }
-        config.useSingleServer().setAddress(url).setConnectionMinimumIdleSize(2);
         Client client = new Client(Redisson.create(config));
         clients.put(name, client);
         return client.redisson.getId();

@@ -1,0 +1,408 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lanes: opened when calls meet, and kept at one server.
+ *
+ * A further lane connects only while the first one is up, to the same address; and it is up only at
+ * the same server, by the run id. When the first lane comes up at another server, or is about to go
+ * to another address, the others are dropped: a name must not be asked for at two servers.
+ *
+ * A link tells what happens to it by lane_events, and from here the topology's listener is told.
+ */
+#include "redis/lanes.h"
+
+#include "base/check.h"
+#include "base/error.h"
+#include "redis/link_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* So many calls within this time find all lanes busy: then another lane is worth a connection. */
+enum { LANES_MEETINGS = 100, LANES_MEETINGS_MS = 1000 };
+/* With so many requests in flight, they go out in chunks (conn.c). */
+enum { LANES_CROWD = 16 };
+
+struct hli_lanes {
+    struct hli_link_setup setup; /* immutable; all lanes have it, but for the address */
+    /* [0]: the first lane. Set by the loop thread; read by a forked child, too. */
+    _Atomic(struct hli_link *) made[HLI_LANES_MAX];
+    atomic_uint open[HLI_LANES_MAX]; /* the number by which names know it, 0 before it was up and
+                                        while it cannot come back: drawn by the loop thread, the
+                                        place here in its lowest digit */
+    atomic_uint count;               /* of those that have been open */
+    _Atomic hli_ns meetings_since;   /* atomic: calls that found no free lane */
+    atomic_uint meetings;
+    struct hli_task grow;
+    bool is_whole; /* loop thread: see hli_link_is_whole() */
+};
+
+static const struct hli_link_events lane_events;
+
+static atomic_uint lanes_opened; /* further lanes of all clients, so far */
+
+bool hli_link_is_whole(const struct hli_link *link)
+{
+    return link->lanes->is_whole;
+}
+
+hli_ns hli_link_up_since(const struct hli_link *first)
+{
+    return hli_link_is_whole(first) ? first->up_since : 0;
+}
+
+bool hli_link_fails_with(const struct hli_link *link, const struct hli_link *failed)
+{
+    return link == failed || (link->first == failed && link->state == HLI_LINK_LOCATING);
+}
+
+unsigned hli_link_lanes(const struct hli_link *first)
+{
+    return atomic_load(&first->lanes->count);
+}
+
+struct hli_link *hli_link_lane(struct hli_link *first, unsigned lane)
+{
+    const struct hli_lanes *lanes = first->lanes;
+    unsigned number = lane % HLI_LANES_MAX;
+
+    return atomic_load_explicit(&lanes->open[number], memory_order_acquire) == lane
+               ? atomic_load_explicit(&lanes->made[number], memory_order_relaxed)
+               : first;
+}
+
+static bool lane_is_free(const struct hli_link *link)
+{
+    return atomic_load_explicit(&link->is_up, memory_order_relaxed) &&
+           hli_conn_in_flight(&link->conn[HLI_LINK_COMMANDS]) == 0;
+}
+
+/* Requests that many threads send at a time go out together, and so do their answers: that is worth
+ * more than a lane. */
+static bool lane_has_crowd(const struct hli_link *first)
+{
+    return hli_conn_in_flight(&first->conn[HLI_LINK_COMMANDS]) >= LANES_CROWD;
+}
+
+/* All lanes were busy. */
+static void lanes_note_meeting(struct hli_link *first)
+{
+    struct hli_lanes *lanes = first->lanes;
+    hli_ns now = hli_now();
+
+    if (now > hli_after_ms(atomic_load(&lanes->meetings_since), LANES_MEETINGS_MS)) {
+        atomic_store(&lanes->meetings_since, now);
+        atomic_store(&lanes->meetings, 0);
+    }
+    if (atomic_fetch_add(&lanes->meetings, 1) + 1 == LANES_MEETINGS) {
+        atomic_store(&lanes->meetings_since, 0);
+        hli_loop_post(first->loop, &lanes->grow);
+    }
+}
+
+unsigned hli_link_free_lane(struct hli_link *first, unsigned lane)
+{
+    unsigned count = hli_link_lanes(first), limit = (unsigned)first->settings->connections;
+
+    if (limit > 1 && lane_has_crowd(first))
+        return 0;
+    if (limit == 1 || lane_is_free(hli_link_lane(first, lane)))
+        return lane;
+    for (unsigned i = 1; i < count; i++) {
+        unsigned other = atomic_load(&first->lanes->open[(lane % HLI_LANES_MAX + i) % count]);
+        if (lane_is_free(hli_link_lane(first, other)))
+            return other;
+    }
+    if (count < limit)
+        lanes_note_meeting(first);
+    return 0;
+}
+
+int hli_link_any_problem(struct hli_link *first, hl_error *ret_err)
+{
+    int code = 0;
+
+    for (unsigned i = 0; code == 0 && i < hli_link_lanes(first); i++)
+        code = hli_link_problem(atomic_load(&first->lanes->made[i]), ret_err);
+    return code;
+}
+
+/* Runs for all lanes but the first, also those that are not open yet. */
+static void lanes_each(struct hli_lanes *lanes, void (*run)(struct hli_link *link))
+{
+    for (unsigned i = 1; i < HLI_LANES_MAX; i++) {
+        struct hli_link *link = atomic_load(&lanes->made[i]);
+        if (link)
+            run(link);
+    }
+}
+
+/* --- loop thread --- */
+
+static unsigned lane_place(const struct hli_link *link)
+{
+    unsigned place = 0;
+
+    while (atomic_load(&link->lanes->made[place]) != link)
+        place++;
+    return place;
+}
+
+static bool lane_was_open(const struct hli_link *link)
+{
+    return lane_place(link) < atomic_load(&link->lanes->count);
+}
+
+static struct hli_link *lane_new(struct hli_link *first, unsigned place)
+{
+    struct hli_lanes *lanes = first->lanes;
+    struct hli_link_setup setup = lanes->setup;
+
+    setup.address = &first->address;
+    struct hli_link *link = hli_link_new(&setup, first, lanes, &lane_events);
+    atomic_store(&lanes->made[place], link);
+    return link;
+}
+
+/* Without memory the next meetings try again. */
+static void lanes_grow(void *arg)
+{
+    struct hli_lanes *lanes = arg;
+    struct hli_link *first = atomic_load(&lanes->made[0]);
+    unsigned place = hli_link_lanes(first);
+
+    if (first->state != HLI_LINK_UP || place >= (unsigned)first->settings->connections)
+        return;
+    struct hli_link *link = atomic_load(&lanes->made[place]);
+    bool is_new = !link && (link = lane_new(first, place));
+    bool is_anew =
+        link && link->state == HLI_LINK_STOPPED && hli_link_move(link, &first->address) == 0;
+    if (is_new || is_anew)
+        hli_link_start(link);
+}
+
+/* The first lane is dialled again after a pause, or is being located: so are the others then. */
+static bool lane_is_at_server(const struct hli_link *link)
+{
+    return link->state >= HLI_LINK_LOGIN && link->state <= HLI_LINK_UP;
+}
+
+/* Closes all lanes that are connected to the server, but this one. */
+static void lanes_break_beside(struct hli_link *link, const hl_error *err)
+{
+    for (unsigned i = 0; i < HLI_LANES_MAX; i++) {
+        struct hli_link *other = atomic_load(&link->lanes->made[i]);
+        if (other && other != link && lane_is_at_server(other))
+            hli_link_break(other, err);
+    }
+}
+
+static void lanes_leave(struct hli_link *first)
+{
+    hl_error err;
+
+    hli_fail(&err, HL_ESERVER, "another server is used from now on");
+    lanes_break_beside(first, &err);
+}
+
+void hli_lanes_located(struct hli_link *first, const struct hli_address *address,
+                       const hl_error *err)
+{
+    bool leaves = first->state == HLI_LINK_LOCATING && !err && first->address.host &&
+                  !hli_address_is(&first->address, address->host, address->port);
+
+    if (leaves)
+        lanes_leave(first);
+    hli_link_located(first, address, err);
+}
+
+/* A further lane is located when the first one is up. */
+static void lane_locate(struct hli_link *link)
+{
+    struct hli_link *first = link->first;
+
+    if (link == first && link->listener.locate)
+        link->listener.locate(link, link->listener.arg);
+    else if (link == first || first->state == HLI_LINK_UP)
+        hli_link_located(link, &first->address, NULL);
+}
+
+/* The first lane has come up. */
+static void lane_follow(struct hli_link *link)
+{
+    if (link->state == HLI_LINK_UP && hli_link_is_split(link))
+        hli_link_fail(link, HL_ECONN, "the server was started anew, or is another one");
+    if (link->state == HLI_LINK_LOCATING)
+        lane_locate(link);
+    else
+        hli_link_hurry(link);
+}
+
+static bool lanes_are_up(const struct hli_lanes *lanes)
+{
+    for (unsigned i = 0; i < atomic_load(&lanes->count); i++)
+        if (atomic_load(&lanes->made[i])->state != HLI_LINK_UP)
+            return false;
+    return true;
+}
+
+static void lane_open(struct hli_link *link)
+{
+    struct hli_lanes *lanes = link->lanes;
+    unsigned place = lane_place(link), count = atomic_load(&lanes->count);
+
+    HLI_CHECK(place <= count);
+    if (atomic_load(&lanes->open[place]) != 0)
+        return;
+    unsigned lane = (atomic_fetch_add(&lanes_opened, 1) + 1) * HLI_LANES_MAX + place;
+    atomic_store_explicit(&lanes->open[place], lane, memory_order_release);
+    if (place == count)
+        atomic_store(&lanes->count, place + 1);
+}
+
+static void lane_killed(struct hli_op *op, const struct hli_answer *answer)
+{
+    (void)answer;
+    hli_op_deinit(op);
+}
+
+/* What this lane has sent runs before what the first one sends from now on, or never. False if that
+ * is not sure yet. */
+static bool lane_kill_past(struct hli_link *link)
+{
+    const struct hli_handshake_past *past = &link->handshake[HLI_LINK_COMMANDS].past;
+    struct hli_handshake *first = &link->first->handshake[HLI_LINK_COMMANDS];
+
+    if (link->kill.bytes)
+        return false;
+    if (past->id == 0 || strcmp(past->run_id, first->now.run_id) != 0)
+        return true;
+    link->kill.done = lane_killed;
+    if (hli_handshake_write_kill(past, &link->kill) == 0 &&
+        hli_conn_send(first->conn, &link->kill, HLI_CONN_AT_ONCE))
+        return true;
+    hli_op_deinit(&link->kill);
+    return false;
+}
+
+/* An attempt to connect has failed, while the server is in use: the first lane serves the names of
+ * this one until it is back, with another number. */
+static void lane_close(struct hli_link *link)
+{
+    atomic_uint *lane = &link->lanes->open[lane_place(link)];
+
+    if (link->first->state == HLI_LINK_UP && atomic_load(lane) != 0 && lane_kill_past(link))
+        atomic_store(lane, 0);
+}
+
+/* The listener is told of lanes that were open before: no name has taken one earlier. */
+static void lane_on_up(struct hli_link *link)
+{
+    bool is_new = !lane_was_open(link);
+
+    if (hli_link_is_first(link))
+        lanes_each(link->lanes, lane_follow);
+    else
+        lane_open(link);
+    link->lanes->is_whole = lanes_are_up(link->lanes);
+    if (!is_new)
+        link->listener.up(link, link->listener.arg);
+}
+
+/* Those that wait for the first lane have its problem. */
+static void lane_share_problem(struct hli_link *link)
+{
+    hl_error err = HL_ERROR_INIT;
+
+    hli_link_problem(link->first, &err);
+    if (hli_link_fails_with(link, link->first))
+        hli_link_set_problem(link, &err, true);
+}
+
+/* The first lane may be idle, and would notice late that the server is out of reach. */
+static void lane_on_settled(struct hli_link *link, bool was_up, const hl_error *err)
+{
+    struct hli_link *first = link->first;
+
+    if (link == first)
+        lanes_each(link->lanes, lane_share_problem);
+    else if (first->state == HLI_LINK_UP)
+        hli_handshake_beat(&first->handshake[HLI_LINK_COMMANDS], false);
+    if (link != first && !was_up)
+        lane_close(link);
+    if (lane_was_open(link))
+        (was_up ? link->listener.down : link->listener.failed)(link, err, link->listener.arg);
+    else
+        link->lanes->setup.log(HL_LOG_INFO, err->text, link->lanes->setup.log_arg);
+    if (was_up)
+        link->lanes->is_whole = false;
+}
+
+static void lane_on_unusable(struct hli_link *link, const hl_error *err)
+{
+    if (link->state == HLI_LINK_WAITING)
+        return; /* there is nothing to close */
+    lanes_break_beside(link, err);
+    hli_link_break(link, err);
+}
+
+void hli_lanes_drop(struct hli_link *link, const char *reason)
+{
+    hl_error err;
+
+    hli_fail(&err, HL_ESERVER, "%s", reason);
+    lane_on_unusable(link, &err);
+}
+
+static const struct hli_link_events lane_events = {.locate = lane_locate,
+                                                   .up = lane_on_up,
+                                                   .settled = lane_on_settled,
+                                                   .unusable = lane_on_unusable,
+                                                   .conn = hli_link_conn_events};
+
+struct hli_link *hli_lanes_new(const struct hli_link_setup *setup)
+{
+    struct hli_lanes *lanes = calloc(1, sizeof(*lanes));
+    struct hli_link *first = lanes ? hli_link_new(setup, NULL, lanes, &lane_events) : NULL;
+
+    if (!first) {
+        free(lanes);
+        return NULL;
+    }
+    lanes->setup = *setup;
+    lanes->grow = (struct hli_task){.run = lanes_grow, .arg = lanes};
+    atomic_init(&lanes->made[0], first);
+    atomic_init(&lanes->count, 1);
+    return first;
+}
+
+void hli_lanes_stop(struct hli_link *first, int code, const char *reason)
+{
+    struct hli_lanes *lanes = first->lanes;
+
+    lanes->is_whole = false;
+    atomic_store(&lanes->count, 1);
+    for (unsigned i = 1; i < HLI_LANES_MAX; i++) {
+        struct hli_link *link = atomic_load(&lanes->made[i]);
+        atomic_store(&lanes->open[i], 0);
+        if (link)
+            hli_link_stop(link, code, reason);
+    }
+    hli_link_stop(first, code, reason);
+}
+
+void hli_lanes_free(struct hli_link *first)
+{
+    if (!first)
+        return;
+    struct hli_lanes *lanes = first->lanes;
+    lanes_each(lanes, hli_link_free);
+    hli_link_free(first);
+    free(lanes);
+}
+
+void hli_lanes_abandon(struct hli_link *first)
+{
+    lanes_each(first->lanes, hli_link_abandon);
+    hli_link_abandon(first);
+}

@@ -1,0 +1,108 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* A link from the inside, for the files that implement it: link.c has its states; above it,
+ * link_answers.c has its requests and what its connections tell, and lanes.c, on top, the links to
+ * one server together. */
+#ifndef HLI_REDIS_LINK_STATE_H
+#define HLI_REDIS_LINK_STATE_H
+
+#include "redis/dial.h"
+#include "redis/handshake.h"
+#include "redis/link.h"
+#include "redis/loader.h"
+#include "redis/relogin.h"
+
+enum { HLI_LINK_COMMANDS, HLI_LINK_PUBSUB, HLI_LINK_CONNS };
+enum hli_link_state {
+    HLI_LINK_STOPPED,
+    HLI_LINK_WAITING,
+    HLI_LINK_LOCATING,
+    HLI_LINK_LOGIN,
+    HLI_LINK_DIALLING,
+    HLI_LINK_HANDSHAKE,
+    HLI_LINK_UP,
+    HLI_LINK_BROKEN
+};
+
+struct hli_lanes;
+
+struct hli_link_events { /* what a link tells its lanes, on the loop thread */
+    /* Before each attempt to connect: finds the address, and ends in hli_link_located(). */
+    void (*locate)(struct hli_link *link);
+    void (*up)(struct hli_link *link);
+    /* The link was up and is lost, or an attempt has failed. Its requests have ended. */
+    void (*settled)(struct hli_link *link, bool was_up, const hl_error *err);
+    /* The server must not be used, for this reason: closes this link, and the others to it. */
+    void (*unusable)(struct hli_link *link, const hl_error *err);
+    const struct hli_conn_events *conn; /* of each of the link's connections */
+};
+
+struct hli_link {
+    struct hli_loop *loop; /* immutable after new */
+    const hl_client_options *settings;
+    const struct hli_url *url;
+    struct hli_link_listener listener;
+    atomic_uint_fast64_t *ups;
+    struct hli_link *first;  /* the one with the subscriptions; may be itself */
+    struct hli_lanes *lanes; /* lanes.c alone looks inside */
+    const struct hli_link_events *events;
+    atomic_bool is_up; /* for threads that choose a lane; the loop thread sets it */
+
+    hli_mutex mutex;            /* guards the next three, which the loop thread sets */
+    char where[HLI_WHERE_SIZE]; /* the address in words */
+    hl_error problem;           /* the reason why the link is not up; code 0 when it is up */
+    bool has_failed;            /* the last attempt to connect, for that reason */
+
+    enum hli_link_state state;  /* loop thread, as all below */
+    struct hli_address address; /* owned; host NULL: not located yet */
+    hli_ns up_since;            /* the last time; 0: never */
+    int64_t keepalive_ms;
+    struct hli_conn conn[HLI_LINK_CONNS];
+    struct hli_handshake handshake[HLI_LINK_CONNS];
+    unsigned ready; /* connections dialled, then handshaken */
+    struct hli_dial *dial;
+    struct hli_dial_peer peer; /* of this attempt to connect */
+    atomic_int dialled;        /* its socket; read by a forked child */
+    struct hli_pubsub pubsub;
+    struct hli_op kill; /* of its past connection, by the first one; has bytes while in flight */
+    struct hli_loader loader;
+    struct hli_login_ask login;
+    struct hli_relogin relogin;
+    unsigned attempts; /* to connect, since the last success */
+    bool is_in_hurry;  /* the next attempt comes without a pause */
+    /* BROKEN: settle; WAITING: dial; LOGIN, DIALLING, HANDSHAKE: give up; UP: keepalive. */
+    struct hli_timer timer;
+};
+
+/* Events of each of its connections. */
+extern const struct hli_conn_events hli_link_conn_events[HLI_LINK_CONNS];
+
+/* A link to the server of this first one; first NULL: the link is the first. NULL when memory is
+ * out. */
+struct hli_link *hli_link_new(const struct hli_link_setup *setup, struct hli_link *first,
+                              struct hli_lanes *lanes, const struct hli_link_events *events);
+void hli_link_free(struct hli_link *link);    /* stopped; NULL is fine */
+void hli_link_abandon(struct hli_link *link); /* in a forked child */
+
+static inline bool hli_link_is_first(const struct hli_link *link)
+{
+    return link->first == link;
+}
+
+/* Closes its connections for this reason; does nothing when that has happened. Loop thread, as all
+ * below. */
+void hli_link_break(struct hli_link *link, const hl_error *err);
+void hli_link_fail(struct hli_link *link, int code, const char *text);
+
+void hli_link_set_problem(struct hli_link *link, const hl_error *err, bool has_failed);
+
+/* Ends LOCATING: the link logs in and dials this address (borrowed), or the attempt has failed. */
+void hli_link_located(struct hli_link *link, const struct hli_address *address,
+                      const hl_error *err);
+void hli_link_stop(struct hli_link *link, int code, const char *reason);
+
+/* True if this link and the first one, or the two connections of the first one, reached different
+ * servers, as behind a load balancer; told by their run ids. */
+bool hli_link_is_split(const struct hli_link *link);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * The nodes of a cluster. They stay in the list until the end, since requests may have their links
+ * in hand. A node that has left is stopped, and serves as room for the next that comes.
+ */
+#include "route/cluster_state.h"
+
+#include "base/error.h"
+#include "route/address_map.h"
+
+#include <stdlib.h>
+
+enum { NODE_KEEP_MS = 60 * 1000 };
+
+static void node_on_up(struct hli_link *link, void *arg)
+{
+    struct hli_cluster_node *node = arg;
+    const struct hli_topology_listener *listener = hli_cluster_listener(node->cluster);
+
+    bool is_again = node->was_up || !node->is_first;
+    node->is_up = hli_link_is_whole(link);
+    node->was_up = node->cluster->was_up = true;
+    node->has_failed = false;
+    hli_outage_end(&node->outage, listener, link);
+    listener->up(link, is_again, listener->arg);
+}
+
+static void node_on_down(struct hli_link *link, const hl_error *err, void *arg)
+{
+    struct hli_cluster_node *node = arg;
+    const struct hli_topology_listener *listener = hli_cluster_listener(node->cluster);
+
+    node->is_up = false;
+    hli_cluster_refresh_in(node->cluster, 0);
+    hli_outage_begin(&node->outage, listener, link, err);
+    listener->down(link, err, listener->arg);
+}
+
+/* Before any node was up, an open waits for the others. */
+bool hli_cluster_has_hope(const struct hli_cluster *cluster)
+{
+    for (size_t i = 0; !cluster->was_up && i < cluster->count; i++)
+        if (cluster->nodes[i]->slots > 0 && !cluster->nodes[i]->has_failed)
+            return true;
+    return false;
+}
+
+static void node_on_failed(struct hli_link *link, const hl_error *err, void *arg)
+{
+    struct hli_cluster_node *node = arg;
+    const struct hli_topology_listener *listener = hli_cluster_listener(node->cluster);
+
+    node->has_failed = true;
+    hli_cluster_refresh_in(node->cluster, 0);
+    hli_outage_go_on(&node->outage, listener, err);
+    if (!hli_cluster_has_hope(node->cluster))
+        listener->failed(link, err, listener->arg);
+}
+
+/* Adds to the list. A child that is forked at any moment reads the one before or the one after.
+ * False when memory is out. */
+static bool node_list(struct hli_cluster *cluster, struct hli_cluster_node *node)
+{
+    struct hli_cluster_node **before = cluster->nodes;
+    struct hli_cluster_node **after = malloc((cluster->count + 1) * sizeof(*after));
+
+    if (!after)
+        return false;
+    for (size_t i = 0; i < cluster->count; i++)
+        after[i] = before[i];
+    after[cluster->count] = node;
+    cluster->nodes = after;
+    cluster->count++;
+    free(before);
+    return true;
+}
+
+static struct hli_cluster_node *node_new(struct hli_cluster *cluster,
+                                         const struct hli_address *address)
+{
+    struct hli_cluster_node *node = calloc(1, sizeof(*node));
+
+    if (!node)
+        return NULL;
+    const struct hli_link_listener listener = {.up = node_on_up,
+                                               .down = node_on_down,
+                                               .failed = node_on_failed,
+                                               .redirected = hli_cluster_redirect,
+                                               .arg = node};
+    node->cluster = cluster;
+    node->link = hli_topology_new_link(&cluster->base, address, &listener);
+    if (node->link && node_list(cluster, node))
+        return node;
+    hli_lanes_free(node->link);
+    free(node);
+    return NULL;
+}
+
+static struct hli_cluster_node *node_find(struct hli_cluster *cluster, const char *host,
+                                          uint16_t port)
+{
+    for (size_t i = 0; i < cluster->count; i++)
+        if (hli_address_is(&cluster->nodes[i]->address, host, port))
+            return cluster->nodes[i];
+    return NULL;
+}
+
+static struct hli_cluster_node *node_free_room(struct hli_cluster *cluster)
+{
+    for (size_t i = 0; i < cluster->count; i++) {
+        struct hli_cluster_node *node = cluster->nodes[i];
+        if (node && !node->address.host)
+            return node;
+    }
+    return NULL;
+}
+
+/* The room of a new node at this address. NULL when memory is out. */
+static struct hli_cluster_node *node_add(struct hli_cluster *cluster,
+                                         const struct hli_address *address)
+{
+    struct hli_cluster_node *node = node_free_room(cluster);
+
+    if (!node)
+        return node_new(cluster, address);
+    return hli_link_move(node->link, address) < 0 ? NULL : node;
+}
+
+int hli_cluster_find_node(struct hli_cluster *cluster, const char *host, uint16_t port,
+                          struct hli_cluster_node **ret_node, hl_error *err)
+{
+    struct hli_address address;
+    int rc = hli_address_map(cluster->base.setup.settings, host, port, &address, err);
+
+    if (rc < 0)
+        return rc;
+    struct hli_cluster_node *node = node_find(cluster, address.host, address.port);
+    if (node) {
+        hli_address_deinit(&address);
+        *ret_node = node;
+        return 0;
+    }
+    node = node_add(cluster, &address);
+    if (!node) {
+        hli_address_deinit(&address);
+        return hli_no_memory(err);
+    }
+    node->address = address;
+    node->is_up = node->was_up = node->has_failed = false;
+    node->outage = (struct hli_outage){0};
+    node->is_first = !cluster->is_located;
+    node->slots = 0;
+    node->wanted_at = 0;
+    hli_link_start(node->link);
+    *ret_node = node;
+    return 0;
+}
+
+/* Closes the nodes that are left without slots. One that was master before may not know of the new
+ * master yet, so nothing that it says counts any more. */
+void hli_cluster_retire(struct hli_cluster *cluster)
+{
+    hli_ns now = hli_now();
+
+    for (size_t i = 0; i < cluster->count; i++) {
+        struct hli_cluster_node *node = cluster->nodes[i];
+        bool is_wanted = node->wanted_at != 0 && now < hli_after_ms(node->wanted_at, NODE_KEEP_MS);
+        if (!node->address.host || node->slots > 0 || is_wanted)
+            continue;
+        hli_lanes_stop(node->link, HL_ESERVER, "the node serves no slots any more");
+        hli_address_deinit(&node->address);
+        node->is_up = false;
+    }
+}

@@ -1,0 +1,75 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* A cluster's state: the links of its slots, its log, and when its map is read next. */
+#include "route/cluster_state.h"
+
+#include "base/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CLUSTER_SOON_MS = 100 }; /* after a word of a node: the map is read at most so often */
+
+void hli_cluster_log(struct hli_cluster *cluster, hl_log_level level, const char *format, ...)
+{
+    const struct hli_topology_listener *listener = hli_cluster_listener(cluster);
+    char text[256];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    listener->log(level, text, listener->arg);
+}
+
+void hli_cluster_note_unmapped(struct hli_cluster *cluster, const hl_error *err)
+{
+    if (strcmp(cluster->unmapped.text, err->text) != 0)
+        hli_cluster_log(cluster, HL_LOG_WARN, "%s", err->text);
+    cluster->unmapped = *err;
+}
+
+void hli_cluster_refresh_in(struct hli_cluster *cluster, int64_t ms)
+{
+    hli_ns at = hli_later(hli_after_ms(hli_now(), ms),
+                          hli_after_ms(cluster->refreshed_at, CLUSTER_SOON_MS));
+
+    if (!cluster->is_stopped && !cluster->scout.is_out)
+        hli_timer_set_earlier(cluster->base.setup.loop, &cluster->timer, at);
+}
+
+void hli_cluster_set_slot(struct hli_cluster *cluster, unsigned slot, struct hli_link *link)
+{
+    if (atomic_load(&cluster->base.link[slot]) == link)
+        return;
+    atomic_store(&cluster->base.link[slot], link);
+    cluster->moved[slot / 8] |= (unsigned char)(1 << slot % 8);
+}
+
+bool hli_topology_has_moved(const struct hli_topology *topology, unsigned slot)
+{
+    const struct hli_cluster *cluster = HLI_OF(topology, struct hli_cluster, base);
+
+    return cluster->moved[slot / 8] & 1 << slot % 8;
+}
+
+void hli_cluster_tell_moved(struct hli_cluster *cluster)
+{
+    const struct hli_topology_listener *listener = hli_cluster_listener(cluster);
+    bool has_any = false;
+
+    for (size_t i = 0; i < sizeof(cluster->moved); i++)
+        has_any = has_any || cluster->moved[i];
+    if (has_any)
+        listener->moved(listener->arg);
+    memset(cluster->moved, 0, sizeof(cluster->moved));
+}
+
+bool hli_cluster_has_hole(const struct hli_cluster *cluster)
+{
+    for (unsigned slot = 0; slot < HLI_SLOTS; slot++)
+        if (atomic_load(&cluster->base.link[slot]) == cluster->nowhere)
+            return true;
+    return false;
+}

@@ -1,0 +1,94 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* The topology: the table of links, and the calls of its kind. */
+#include "route/topology.h"
+
+#include "route/slots.h"
+#include "route/topology_kind.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct hli_topology_kind *topology_kind_of(const struct hli_url *url)
+{
+    return url->kind == HLI_URL_CLUSTER ? &hli_topology_cluster : &hli_topology_one_server;
+}
+
+static void topology_free(struct hli_topology *topology)
+{
+    hli_logins_free(topology->logins);
+    free(topology->link);
+    free(topology);
+}
+
+struct hli_topology *hli_topology_new(const struct hli_topology_setup *setup,
+                                      const struct hli_url *url)
+{
+    const struct hli_topology_kind *kind = topology_kind_of(url);
+    struct hli_topology *topology = calloc(1, kind->size);
+
+    if (!topology)
+        return NULL;
+    topology->kind = kind;
+    topology->setup = *setup;
+    topology->url = *url;
+    topology->logins = hli_logins_new(setup->loop, setup->settings, &topology->url);
+    topology->link = calloc(kind->slots, sizeof(*topology->link));
+    bool has_all = topology->link && topology->logins;
+    if (has_all && kind->init(topology) == 0)
+        return topology;
+    if (has_all)
+        kind->deinit(topology);
+    topology_free(topology);
+    return NULL;
+}
+
+void hli_topology_free(struct hli_topology *topology)
+{
+    if (!topology)
+        return;
+    topology->kind->deinit(topology);
+    hli_url_deinit(&topology->url);
+    topology_free(topology);
+}
+
+void hli_topology_start(struct hli_topology *topology)
+{
+    topology->kind->start(topology);
+}
+
+void hli_topology_stop(struct hli_topology *topology)
+{
+    topology->kind->stop(topology);
+}
+
+void hli_topology_join(struct hli_topology *topology)
+{
+    hli_logins_join(topology->logins);
+}
+
+bool hli_topology_asks_here(const struct hli_topology *topology)
+{
+    return topology && hli_logins_are_asked_here(topology->logins);
+}
+
+void hli_topology_abandon(struct hli_topology *topology)
+{
+    topology->kind->abandon(topology);
+}
+
+void hli_topology_look(struct hli_topology *topology,
+                       void (*visit)(const struct hli_node_view *view, void *arg), void *arg)
+{
+    topology->kind->look(topology, visit, arg);
+}
+
+unsigned hli_topology_slot(const struct hli_topology *topology, const void *name, size_t length)
+{
+    return topology->kind->slots == HLI_SLOTS ? hli_slot_of(name, length) : 0;
+}
+
+const _Atomic(struct hli_link *) *hli_topology_links(const struct hli_topology *topology)
+{
+    return topology->link;
+}
