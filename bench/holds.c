@@ -4,57 +4,18 @@
  * memory here. */
 #include "bare.h"
 #include "cores.h"
+#include "held.h"
 #include "instant.h"
 #include "must.h"
 #include "scenario.h"
 
 #include <malloc.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { HOLDS = 100000, HOLDS_THREADS = 50, HOLDS_EACH = HOLDS / HOLDS_THREADS };
-enum { WAVES = 3, WAVE_POLL_MS = 50, WAVE_RESTS = 10 };
-
-struct holds {
-    pthread_barrier_t held, release;
-    hl_lock *lock[HOLDS];
-    atomic_uint warnings, losses; /* by events */
-};
-
-struct holder {
-    pthread_t thread;
-    struct holds *holds;
-    int first;
-};
-
-static void holds_on_event(const hl_event *event, void *arg)
-{
-    struct holds *holds = arg;
-
-    if (event->kind == HL_EVENT_JEOPARDY)
-        atomic_fetch_add(&holds->warnings, 1);
-    else if (event->kind == HL_EVENT_LOST)
-        atomic_fetch_add(&holds->losses, 1);
-}
-
-/* The thread is the owner, so it stays until the end. */
-static void *holder_run(void *arg)
-{
-    const struct holder *holder = arg;
-    struct holds *holds = holder->holds;
-
-    for (int i = holder->first; i < holder->first + HOLDS_EACH; i++)
-        scenario_acquire(holds->lock[i]);
-    pthread_barrier_wait(&holds->held);
-    pthread_barrier_wait(&holds->release);
-    for (int i = holder->first; i < holder->first + HOLDS_EACH; i++)
-        hl_lock_release(holds->lock[i], NULL);
-    return NULL;
-}
+enum { WAVES = 3 };
 
 /* Of the heap; the mapped blocks are the large arrays of this file and of the library. */
 static double holds_heap_bytes(void)
@@ -75,147 +36,71 @@ static double holds_resident_bytes(void)
     return resident ? strtod(resident, NULL) * (double)sysconf(_SC_PAGESIZE) : 0;
 }
 
-static hl_stats holds_stats(hl_client *client)
+static void holds_bare(struct held *held, struct bare *bare, struct held_cost *sum)
 {
-    hl_stats stats = {.size = sizeof(stats)};
-
-    must(hl_client_stats(client, &stats) == 0, "no statistics");
-    return stats;
-}
-
-/* The server's CPU time, in microseconds. */
-struct spent {
-    double cpu, script;
-};
-
-static struct spent holds_spent(struct bench *bench)
-{
-    return (struct spent){server_cpu_us(&bench->server),
-                          server_command_us(&bench->server, "evalsha")};
-}
-
-static void holds_add(struct spent *sum, struct spent before, struct spent after)
-{
-    sum->cpu += after.cpu - before.cpu;
-    sum->script += after.script - before.script;
-}
-
-/* Waits for the next wave of renewals, and adds what it costs to the sum. A wave has begun when
- * the count moves, and is over when it rests. */
-static uint64_t holds_wave(struct bench *bench, hl_client *client, struct spent *sum)
-{
-    struct spent before;
-    uint64_t first = holds_stats(client).renewals, seen, last;
-    int rests = 0;
-
-    do {
-        before = holds_spent(bench);
-        instant_sleep_ms(WAVE_POLL_MS);
-        seen = holds_stats(client).renewals;
-    } while (seen == first);
-    while (rests < WAVE_RESTS) {
-        instant_sleep_ms(WAVE_POLL_MS);
-        last = seen;
-        seen = holds_stats(client).renewals;
-        rests = seen == last ? rests + 1 : 0;
-    }
-    holds_add(sum, before, holds_spent(bench));
-    return seen - first;
-}
-
-static void holds_bare(struct bench *bench, struct bare *bare, struct spent *sum)
-{
-    struct spent before = holds_spent(bench);
+    struct held_cost before = held_cost(held);
 
     bare_renew(bare);
-    holds_add(sum, before, holds_spent(bench));
+    struct held_cost after = held_cost(held);
+    sum->server_us += after.server_us - before.server_us;
+    sum->script_us += after.script_us - before.script_us;
+}
+
+static void holds_tell_cost(struct report *report, const struct held_cost *ours,
+                            const struct held_cost *theirs)
+{
+    double bare_us = theirs->server_us / (WAVES * HELD);
+
+    report_at_least(report, "100,000 holds: renewals measured", ours->renewals, "",
+                    (WAVES - 0.5) * HELD);
+    report_figure(report, "100,000 holds: renewals per EVALSHA", ours->renewals / ours->calls, "");
+    report_figure(report, "100,000 holds: server CPU per renewal", ours->server_us / ours->renewals,
+                  "us");
+    report_figure(report, "100,000 holds: of it, in the script", ours->script_us / ours->renewals,
+                  "us");
+    report_figure(report, "100,000 holds: server CPU per bare HEXISTS + PEXPIRE", bare_us, "us");
+    report_figure(report, "100,000 holds: of that, in the bare script",
+                  theirs->script_us / (WAVES * HELD), "us");
+    report_at_most(report, "renewal_vs_bare_script", ours->server_us / ours->renewals / bare_us,
+                   "x", 1.35);
 }
 
 /* The library's waves, and after each the same by a bare script. */
-static void holds_renew(struct bench *bench, hl_client *client, int64_t lease_ms)
+static void holds_renew(struct bench *bench, struct held *held, int64_t lease_ms)
 {
-    struct bare *bare = bare_open(&bench->server, "bench:held:", HOLDS, HOLDS_EACH, lease_ms);
-    struct spent ours = {0}, theirs = {0};
-    double calls = (double)server_calls(&bench->server, "evalsha"), renewals = 0;
-    const double batches = HOLDS / 100.0;
+    struct bare *bare = bare_open(&bench->server, "bench:held:", HELD, HELD_EACH, lease_ms);
+    struct held_cost ours = {0}, theirs = {0};
+    hl_histogram lag = HL_HISTOGRAM_INIT;
 
     for (int i = 0; i < WAVES; i++) {
-        renewals += (double)holds_wave(bench, client, &ours);
-        holds_bare(bench, bare, &theirs);
+        held_wave(held, &ours);
+        holds_bare(held, bare, &theirs);
     }
-    calls = (double)server_calls(&bench->server, "evalsha") - calls - WAVES * batches;
     bare_close(bare);
-
-    struct report *report = &bench->report;
-    double bare_us = theirs.cpu / (WAVES * HOLDS);
-    report_at_least(report, "100,000 holds: renewals measured", renewals, "",
-                    (WAVES - 0.5) * HOLDS);
-    report_figure(report, "100,000 holds: renewals per EVALSHA", renewals / calls, "");
-    report_figure(report, "100,000 holds: server CPU per renewal", ours.cpu / renewals, "us");
-    report_figure(report, "100,000 holds: of it, in the script", ours.script / renewals, "us");
-    report_figure(report, "100,000 holds: server CPU per bare HEXISTS + PEXPIRE", bare_us, "us");
-    report_figure(report, "100,000 holds: of that, in the bare script",
-                  theirs.script / (WAVES * HOLDS), "us");
-    report_at_most(report, "renewal_vs_bare_script", ours.cpu / renewals / bare_us, "x", 1.35);
-    hl_histogram lag = HL_HISTOGRAM_INIT;
-    must(hl_client_histogram(client, HL_MEASURE_RENEWAL, &lag) == 0, "no histogram");
-    report_figure(report, "100,000 holds: latest renewal after its due time",
+    holds_tell_cost(&bench->report, &ours, &theirs);
+    must(hl_client_histogram(held_client(held), HL_MEASURE_RENEWAL, &lag) == 0, "no histogram");
+    report_figure(&bench->report, "100,000 holds: latest renewal after its due time",
                   (double)lag.max_us / 1e3, "ms");
-}
-
-static void holds_tell_losses(struct bench *bench, struct holds *holds, hl_client *client)
-{
-    report_at_most(&bench->report, "100,000 holds: lost", (double)holds_stats(client).losses, "",
-                   0);
-    report_at_most(&bench->report, "100,000 holds: warned of (renewal overdue)",
-                   (double)atomic_load(&holds->warnings), "", 0);
-    report_at_least(&bench->report, "100,000 holds: keys on the server at the end",
-                    (double)server_int(&bench->server, "DBSIZE"), "", HOLDS);
 }
 
 static void holds_measure(struct bench *bench)
 {
-    struct holds *holds = must_alloc(1, sizeof(*holds));
-    struct holder *holders = must_alloc(HOLDS_THREADS, sizeof(*holders));
-    hl_client_options options = HL_CLIENT_OPTIONS_INIT;
-
-    options.watchdog_timeout_ms = bench->is_quick ? 15000 : 30000;
-    options.on_event = holds_on_event;
-    options.arg = holds;
-    hl_client *client = scenario_client(bench, &options);
+    const int64_t lease_ms = bench->is_quick ? 15000 : 30000;
+    struct nodes nodes = nodes_single(&bench->server);
     double heap = holds_heap_bytes(), resident = holds_resident_bytes();
-    for (int i = 0; i < HOLDS; i++)
-        holds->lock[i] = scenario_lock(client, "bench:held:%d", i);
-
-    pthread_barrier_init(&holds->held, NULL, HOLDS_THREADS + 1);
-    pthread_barrier_init(&holds->release, NULL, HOLDS_THREADS + 1);
+    struct held *held = held_open(&nodes, lease_ms);
     int64_t began = instant_now();
-    for (int i = 0; i < HOLDS_THREADS; i++) {
-        holders[i].holds = holds;
-        holders[i].first = i * HOLDS_EACH;
-        must(pthread_create(&holders[i].thread, NULL, holder_run, &holders[i]) == 0,
-             "no more threads");
-    }
-    pthread_barrier_wait(&holds->held);
+
+    held_acquire(held);
     report_figure(&bench->report, "100,000 holds: time to acquire them, 50 threads",
                   (double)(instant_now() - began) / 1e9, "s");
     report_figure(&bench->report, "100,000 holds: heap bytes per held lock, handle included",
-                  (holds_heap_bytes() - heap) / HOLDS, "bytes");
+                  (holds_heap_bytes() - heap) / HELD, "bytes");
     report_figure(&bench->report, "100,000 holds: resident bytes per held lock",
-                  (holds_resident_bytes() - resident) / HOLDS, "bytes");
-    holds_renew(bench, client, options.watchdog_timeout_ms);
-    holds_tell_losses(bench, holds, client);
-
-    pthread_barrier_wait(&holds->release);
-    for (int i = 0; i < HOLDS_THREADS; i++)
-        pthread_join(holders[i].thread, NULL);
-    for (int i = 0; i < HOLDS; i++)
-        hl_lock_free(holds->lock[i]);
-    hl_client_close(client);
-    pthread_barrier_destroy(&holds->held);
-    pthread_barrier_destroy(&holds->release);
-    free(holders);
-    free(holds);
+                  (holds_resident_bytes() - resident) / HELD, "bytes");
+    holds_renew(bench, held, lease_ms);
+    held_tell_losses(held, &bench->report, "100,000 holds");
+    held_close(held);
 }
 
 /* On cores of their own, as in the other scenarios: the figure is the server's work, without the

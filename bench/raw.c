@@ -6,6 +6,7 @@
 #include "instant.h"
 #include "must.h"
 #include "redis/script.h"
+#include "tls.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +57,7 @@ void raw_name(struct raw *raw, const char *name)
 
 static int64_t raw_call(struct raw *raw, int argc, const char **argv)
 {
-    redisReply *reply = raw->tls ? raw_tls_command(raw->tls, argc, argv)
+    redisReply *reply = raw->tls ? tls_command(raw->tls, argc, argv)
                                  : redisCommandArgv(raw->link, argc, argv, NULL);
 
     must(reply && reply->type == REDIS_REPLY_ARRAY && reply->elements >= 1, "raw EVALSHA: %s",

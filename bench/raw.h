@@ -16,7 +16,7 @@ struct tls;
 
 struct raw {
     redisContext *link;
-    struct tls *tls; /* where the pairs go, if it is not NULL */
+    struct tls *tls; /* tls.h: where the pairs go, if it is not NULL */
     const char *acquire_sha, *release_sha;
     char name[64], channel[96], queue[96], others[96], field[64], lease[24];
 };
@@ -35,8 +35,5 @@ void raw_release_unheard(struct raw *raw);
 
 /* Acquires and releases (rounds.h); arg is the raw side. */
 uint64_t raw_pairs(void *arg, int64_t until);
-
-/* In tls.c. */
-redisReply *raw_tls_command(struct tls *tls, int argc, const char **argv);
 
 #endif

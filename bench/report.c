@@ -144,3 +144,11 @@ void report_write_json(const struct report *report, const char *path)
     fputs("  ]\n}\n", file);
     must(fclose(file) == 0, "cannot write %s", path);
 }
+
+const char *report_name(const char *prefix, const char *text, const char *what)
+{
+    static char name[128];
+
+    snprintf(name, sizeof(name), "%s, %s: %s", prefix, text, what);
+    return name;
+}

@@ -37,4 +37,7 @@ void report_machine(struct report *report, const char *server_version, char *con
 
 void report_write_json(const struct report *report, const char *path);
 
+/* The name of a figure, "<prefix>, <text>: <what>", until the next call. */
+const char *report_name(const char *prefix, const char *text, const char *what);
+
 #endif

@@ -16,7 +16,7 @@ static void scenario_log(hl_log_level level, const char *text, void *arg)
     fprintf(stderr, "hirelock: %s\n", text);
 }
 
-hl_client *scenario_client(const struct bench *bench, const hl_client_options *options)
+hl_client *scenario_client_at(const char *url, const hl_client_options *options)
 {
     hl_client_options own = HL_CLIENT_OPTIONS_INIT;
     hl_client *client = NULL;
@@ -25,8 +25,13 @@ hl_client *scenario_client(const struct bench *bench, const hl_client_options *o
     if (options)
         own = *options;
     own.on_log = scenario_log;
-    must(hl_client_open(bench->server.url, &own, &client, &err) == 0, "open: %s", err.text);
+    must(hl_client_open(url, &own, &client, &err) == 0, "open: %s", err.text);
     return client;
+}
+
+hl_client *scenario_client(const struct bench *bench, const hl_client_options *options)
+{
+    return scenario_client_at(bench->server.url, options);
 }
 
 hl_lock *scenario_lock(hl_client *client, const char *format, int number)

@@ -29,9 +29,11 @@ void scenario_unheard(struct bench *bench);  /* messages that are lost */
 void scenario_handover(struct bench *bench); /* processes that take turns */
 void scenario_readers(struct bench *bench);  /* a reader leaves others behind */
 void scenario_bytes(struct bench *bench);    /* memory of a handle, a hold, a waiter */
+void scenario_cluster(struct bench *bench);  /* one, two and three masters of a cluster */
 
 /* Calls that the scenarios share; a failure ends the program. */
 hl_client *scenario_client(const struct bench *bench, const hl_client_options *options);
+hl_client *scenario_client_at(const char *url, const hl_client_options *options);
 hl_lock *scenario_lock(hl_client *client, const char *format, int number);
 hl_lock *scenario_lock_with(hl_client *client, const char *name, const hl_lock_options *options);
 hl_lock *scenario_lock_of(hl_client *client, hl_lock_kind kind, const char *name);

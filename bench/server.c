@@ -53,10 +53,8 @@ int64_t server_int(struct server *server, const char *format, ...)
 }
 
 /* What follows `field` on its line, as text of at most `size` bytes; empty when it is not there. */
-static void server_info(struct server *server, const char *section, const char *field, char *text,
-                        size_t size)
+static void server_read(const redisReply *reply, const char *field, char *text, size_t size)
 {
-    redisReply *reply = server_reply(server, "INFO %s", section);
     const char *found = strstr(reply->str, field);
 
     text[0] = '\0';
@@ -64,6 +62,14 @@ static void server_info(struct server *server, const char *section, const char *
         snprintf(text, size, "%s", found + strlen(field));
         text[strcspn(text, "\r\n")] = '\0';
     }
+}
+
+static void server_info(struct server *server, const char *section, const char *field, char *text,
+                        size_t size)
+{
+    redisReply *reply = server_reply(server, "INFO %s", section);
+
+    server_read(reply, field, text, size);
     freeReplyObject(reply);
 }
 
@@ -113,6 +119,32 @@ double server_cpu_us(struct server *server)
 {
     return 1e6 * (server_info_number(server, "cpu", "used_cpu_sys:") +
                   server_info_number(server, "cpu", "used_cpu_user:"));
+}
+
+double server_bytes(struct server *server)
+{
+    return server_info_number(server, "memory", "used_memory:");
+}
+
+double server_clients(struct server *server)
+{
+    return server_info_number(server, "clients", "connected_clients:");
+}
+
+/* CLUSTER INFO tells of the kinds of messages that were sent once at least. */
+double server_bus_messages(struct server *server)
+{
+    static const char *const kinds[] = {"messages_publish_sent:", "messages_publishshard_sent:"};
+    redisReply *reply = server_reply(server, "CLUSTER INFO");
+    double sum = 0;
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        char text[64];
+        server_read(reply, kinds[i], text, sizeof(text));
+        sum += strtod(text, NULL);
+    }
+    freeReplyObject(reply);
+    return sum;
 }
 
 /* Commands that no script of ours calls. */
@@ -172,6 +204,12 @@ int64_t server_channels(struct server *server, const char *prefix)
 
     freeReplyObject(reply);
     return count;
+}
+
+double server_all_channels(struct server *server)
+{
+    return server_info_number(server, "stats", "pubsub_channels:") +
+           server_info_number(server, "stats", "pubsubshard_channels:");
 }
 
 void server_flush(struct server *server)

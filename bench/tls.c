@@ -5,6 +5,8 @@
  * command, SSL_read() until hiredis' parser has its answer. The server under test opens a port for
  * TLS, with a certificate that is made for it.
  */
+#include "tls.h"
+
 #include "cores.h"
 #include "must.h"
 #include "raw.h"
@@ -83,7 +85,7 @@ static void tls_connect(struct tls *tls)
     must(SSL_connect(tls->ssl) == 1, "no handshake with %s", host);
 }
 
-redisReply *raw_tls_command(struct tls *tls, int argc, const char **argv)
+redisReply *tls_command(struct tls *tls, int argc, const char **argv)
 {
     char *command = NULL, bytes[16 * 1024];
     void *reply = NULL;

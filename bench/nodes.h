@@ -1,0 +1,43 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Nodes: the servers among which a client's names are divided. Those of a cluster are started here:
+ * masters without replicas, on free ports of 127.0.0.1, in a temporary folder. They end with this
+ * program, whatever ends it.
+ */
+#ifndef HL_BENCH_NODES_H
+#define HL_BENCH_NODES_H
+
+#include "server.h"
+
+#include <stdbool.h>
+
+enum { NODES_MOST = 3 };
+
+struct nodes {
+    int count;
+    struct server node[NODES_MOST];
+    char url[128];
+    char dir[128]; /* empty: the one server is somebody else's */
+};
+
+void nodes_start(struct nodes *nodes, int masters);
+void nodes_stop(struct nodes *nodes);
+
+/* The single server as the only node. It is not to be stopped. */
+struct nodes nodes_single(const struct server *server);
+
+/* Which of them serves this name. */
+int nodes_index(const struct nodes *nodes, const char *name);
+
+/* Sums over all nodes. */
+double nodes_sum(struct nodes *nodes, double (*ask)(struct server *server));
+double nodes_calls(struct nodes *nodes, const char *command);
+double nodes_command_us(struct nodes *nodes, const char *command);
+double nodes_keys(struct nodes *nodes);
+void nodes_flush(struct nodes *nodes);
+
+/* Whether clients that are opened from now on find sharded pub/sub, as since Redis 7. */
+void nodes_set_sharded(struct nodes *nodes, bool is_sharded);
+
+#endif
