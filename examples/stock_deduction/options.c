@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,6 +28,8 @@ static void options_help(void)
            "  --stock N        units to sell (%ld)\n"
            "  --lease-ms N     the lock's lease; renewed while its holder lives (%ld)\n"
            "  --[no-]kill      kill one of several processes while it holds the lock (%s)\n"
+           "  --kill-pid PID   kill this process instead: the lock's server, of which there is "
+           "another\n"
            "  --json           one JSON object instead of the table\n"
            "  --help           this text\n"
            "\n"
@@ -70,6 +73,8 @@ static bool options_take(struct options *options, int letter)
         return options_number("stock", &options->stock, 1, 1000000);
     case 'l': /* much shorter, and a busy machine may not get round to renewing it */
         return options_number("lease-ms", &options->lease_ms, 100, 600000);
+    case 'P':
+        return options_number("kill-pid", &options->kill_pid, 2, INT32_MAX);
     case 'k':
     case 'K':
         options->kill = letter == 'k';
@@ -85,13 +90,19 @@ static bool options_take(struct options *options, int letter)
 
 enum options_verdict options_read(struct options *options, int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"url", required_argument, NULL, 'u'},      {"processes", required_argument, NULL, 'p'},
-        {"threads", required_argument, NULL, 't'},  {"stock", required_argument, NULL, 's'},
-        {"lease-ms", required_argument, NULL, 'l'}, {"kill", no_argument, NULL, 'k'},
-        {"no-kill", no_argument, NULL, 'K'},        {"json", no_argument, NULL, 'j'},
-        {"lock-url", required_argument, NULL, 'L'}, {"ca", required_argument, NULL, 'c'},
-        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"url", required_argument, NULL, 'u'},
+                                          {"processes", required_argument, NULL, 'p'},
+                                          {"threads", required_argument, NULL, 't'},
+                                          {"stock", required_argument, NULL, 's'},
+                                          {"lease-ms", required_argument, NULL, 'l'},
+                                          {"kill", no_argument, NULL, 'k'},
+                                          {"no-kill", no_argument, NULL, 'K'},
+                                          {"json", no_argument, NULL, 'j'},
+                                          {"lock-url", required_argument, NULL, 'L'},
+                                          {"ca", required_argument, NULL, 'c'},
+                                          {"kill-pid", required_argument, NULL, 'P'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
     int letter = 0;
 
     *options = options_default;

@@ -15,6 +15,7 @@ struct options {
     long processes, threads; /* threads of each process */
     long stock;
     long lease_ms;
+    long kill_pid; /* the process that is killed in place of a seller, or 0 */
     bool kill, json;
 };
 

@@ -133,16 +133,22 @@ static void report_rows(const struct report *report)
     report_with("wait max", text_time(sale_wait_us(with, 1)));
     if (with->lost > 0)
         report_with("holds lost", text_number(with->lost));
-    if (with->killed_us != 0) {
+    if (with->in_doubt > 0)
+        report_with("releases in doubt", text_number(with->in_doubt));
+    if (with->killed_process >= 0)
         report_with("killed: lease left", text_time(with->lease_left_ms * 1000));
+    if (with->killed_us != 0)
         report_with("killed: others waited", text_time(sale_pause_us(with)));
-    }
     report_shares(report);
 }
 
 static void report_kill(const struct sale *sale)
 {
-    if (sale->killed_us == 0)
+    if (sale->killed_us != 0 && sale->killed_process < 0)
+        printf("The lock's server was killed with SIGKILL while a seller held the lock. Sellers of "
+               "his\nprocess went on as long as the lease lasted; all others waited for the next "
+               "server.\nThe pause is not in the locks per second.\n\n");
+    if (sale->killed_process < 0)
         return;
     printf("Process %d was killed with SIGKILL right after it had got the lock. The others waited\n"
            "for its lease to end, and went on. The pause is not in the locks per second.\n\n",

@@ -23,7 +23,8 @@ static void json_waits(const struct sale *sale)
     json_integer("wait_max_us", sale_wait_us(sale, 1));
     if (sale->killed_us == 0)
         return;
-    json_integer("killed_process", sale->killed_process + 1);
+    json_integer("releases_in_doubt", sale->in_doubt);
+    json_integer("killed_process", sale->killed_process + 1); /* 0: the lock's server */
     json_integer("killed_lease_left_ms", sale->lease_left_ms);
     json_integer("killed_others_waited_us", sale_pause_us(sale));
 }

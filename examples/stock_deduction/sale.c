@@ -43,7 +43,8 @@ struct sale *sale_new(const struct options *options, bool is_locked)
     sale->id = (long)getpid();
     sale->orders = orders;
     /* With one process nobody would be left to go on. */
-    sale->kills = is_locked && options->kill && options->processes > 1 ? orders / 3 : orders;
+    bool kills = options->kill_pid != 0 || (options->kill && options->processes > 1);
+    sale->kills = is_locked && kills ? orders / 3 : orders;
     sale->killed_process = -1;
     for (uint32_t i = 0; i < orders; i++)
         sale->wait_us[i] = UINT32_MAX;
@@ -62,14 +63,16 @@ bool sale_next(struct sale *sale, uint32_t *ret_order)
     return *ret_order < sale->orders;
 }
 
-/* Also the first hold after the killed one: nobody else can have had it in between. */
+/* Also the longest time without a hold after the kill. With a lock that a dead process holds it is
+ * the first one. When the lock's server dies, sellers of the holder's process may go on for a
+ * while: they hand over among themselves what is still theirs. */
 void sale_note_wait(struct sale *sale, uint32_t order, int64_t wait_us)
 {
-    int64_t nobody = 0;
+    int64_t now_us = sale_now_us(), pause_us = now_us - atomic_exchange(&sale->held_us, now_us);
 
     sale->wait_us[order] = wait_us < UINT32_MAX ? (uint32_t)wait_us : UINT32_MAX - 1;
-    if (atomic_load(&sale->killed_us) != 0)
-        atomic_compare_exchange_strong(&sale->granted_us, &nobody, sale_now_us());
+    if (atomic_load(&sale->killed_us) != 0 && pause_us > atomic_load(&sale->pause_us))
+        atomic_store(&sale->pause_us, pause_us);
 }
 
 void sale_note_answer(struct sale *sale, int process, bool is_sold)
@@ -107,10 +110,10 @@ int64_t sale_duration_us(const struct sale *sale)
     return sale->ended_us > sale->began_us ? sale->ended_us - sale->began_us : 1;
 }
 
-/* How long nobody had the lock because its holder was dead. */
+/* How long nobody had the lock because its holder or its server was dead. */
 int64_t sale_pause_us(const struct sale *sale)
 {
-    return sale->granted_us != 0 ? sale->granted_us - sale->killed_us : 0;
+    return sale->pause_us;
 }
 
 long sale_oversold(const struct sale *sale, long stock)

@@ -22,12 +22,13 @@ struct sale {
 
     atomic_uint next; /* the order that is served next */
     atomic_uint sold, refused;
-    atomic_uint lost; /* holds that ended before their release */
+    atomic_uint lost;     /* holds that ended before their release */
+    atomic_uint in_doubt; /* releases that nobody confirmed */
     atomic_uint ready, failed;
-    int64_t began_us;                            /* the parent's */
-    _Atomic int64_t ended_us;                    /* of the last answer */
-    _Atomic int64_t killed_us, lease_left_ms;    /* set by the seller that dies, last thing */
-    _Atomic int64_t granted_us;                  /* the next hold after it */
+    int64_t began_us;                         /* the parent's */
+    _Atomic int64_t ended_us;                 /* of the last answer */
+    _Atomic int64_t killed_us, lease_left_ms; /* set by the seller that dies, last thing */
+    _Atomic int64_t held_us, pause_us; /* the last hold; the longest time without one after it */
     atomic_uint answered[OPTIONS_MAX_PROCESSES]; /* orders, by process */
     _Atomic int killed_process;                  /* -1: none */
     long left_in_redis, sold_in_redis;           /* counted by the parent at the end */

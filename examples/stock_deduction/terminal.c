@@ -41,9 +41,12 @@ const char *terminal_end(void)
     return terminal_has_colours() ? "\033[0m" : "";
 }
 
+enum { TERMINAL_PAUSE_US = 200000 };
+
 static bool terminal_is_paused(const struct sale *sale)
 {
-    return atomic_load(&sale->killed_us) != 0 && atomic_load(&sale->granted_us) == 0;
+    return atomic_load(&sale->killed_us) != 0 &&
+           sale_now_us() - atomic_load(&sale->held_us) > TERMINAL_PAUSE_US;
 }
 
 /* At most 80 columns: a line that wraps cannot be drawn over. */
@@ -60,7 +63,8 @@ void terminal_progress(const struct sale *sale)
     bar[TERMINAL_BAR] = '\0';
     printf("\r\033[K  %s  %s  ", sale->is_locked ? "with hirelock " : "without a lock", bar);
     if (terminal_is_paused(sale))
-        printf("holder killed, lease runs out");
+        printf(sale->killed_process >= 0 ? "holder killed, lease runs out"
+                                         : "the lock's server was killed");
     else
         printf("%u of %u orders", done, sale->orders);
     fflush(stdout);

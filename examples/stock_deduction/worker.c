@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+enum { WAIT_MS = 60000 };
+
 struct worker {
     const struct options *options;
     struct sale *sale;
@@ -28,10 +30,17 @@ static bool worker_fail(const struct worker *worker, const char *why)
     return false;
 }
 
-/* The worst moment for a process to end: it has the lock, and nobody is told. */
-static void worker_die(struct worker *worker)
+/* The worst moment for a process to end: it has the lock, and nobody is told. Or the lock's server
+ * ends, and the one that takes its place may not know of this hold. */
+static void worker_kill(struct worker *worker)
 {
     hl_lock_info info = HL_LOCK_INFO_INIT;
+
+    if (worker->options->kill_pid != 0) {
+        atomic_store(&worker->sale->killed_us, sale_now_us());
+        kill((pid_t)worker->options->kill_pid, SIGKILL);
+        return;
+    }
 
     if (hl_lock_inspect(worker->lock, &info, NULL) == 0)
         atomic_store(&worker->sale->lease_left_ms, info.lease_left_ms);
@@ -45,19 +54,19 @@ static bool worker_acquire(struct worker *worker, uint32_t order)
 {
     hl_error err = HL_ERROR_INIT;
     int64_t asked_us = sale_now_us();
-    /* Longer than a holder that dies can keep us waiting, whatever the lease. */
-    int rc = hl_lock_acquire_for(worker->lock, 30000 + 2 * worker->options->lease_ms, &err);
+    /* Longer than a holder or a server that dies can keep us waiting, whatever the lease. */
+    int rc = hl_lock_acquire_for(worker->lock, WAIT_MS + 2 * worker->options->lease_ms, &err);
 
     if (rc < 0)
         return worker_fail(worker, err.text);
     sale_note_wait(worker->sale, order, sale_now_us() - asked_us);
     if (order == worker->sale->kills)
-        worker_die(worker);
+        worker_kill(worker);
     return true;
 }
 
-/* A hold that was lost is counted; whether it did harm, the shop's figures show at the end. After
- * HL_EINDOUBT and a server's refusal the library goes on trying to release it. */
+/* A hold that was lost is counted; whether it did harm, the shop's figures show at the end. So is a
+ * release whose server died: the library goes on trying, and the lease ends it at the latest. */
 static bool worker_release(struct worker *worker)
 {
     hl_error err = HL_ERROR_INIT;
@@ -65,6 +74,10 @@ static bool worker_release(struct worker *worker)
 
     if (rc == HL_ELOST)
         atomic_fetch_add(&worker->sale->lost, 1);
+    if (rc == HL_EINDOUBT && worker->options->kill_pid != 0) {
+        atomic_fetch_add(&worker->sale->in_doubt, 1);
+        return true;
+    }
     return rc == 0 || rc == HL_ELOST || worker_fail(worker, err.text);
 }
 
@@ -133,7 +146,9 @@ static int worker_open(struct worker *worker, hl_error *err)
     options.client_name = "stock_deduction";
     options.tls_ca_file = worker->options->ca;
     options.watchdog_timeout_ms = worker->options->lease_ms;
-    snprintf(name, sizeof(name), "stock_deduction:%ld:lock", worker->sale->id);
+    options.outage_timeout_ms = WAIT_MS;
+    /* The braces give all locks of the demo one slot of a cluster. */
+    snprintf(name, sizeof(name), "{stock_deduction}:%ld:lock", worker->sale->id);
     int rc = hl_client_open(url ? url : worker->options->url, &options, &worker->client, err);
     return rc < 0 ? rc : hl_lock_new(worker->client, name, &worker->lock, err);
 }
