@@ -15,7 +15,9 @@ function count_of(listed) {
 # a line of its own and is in neither number.
 function read_line(id, text,    word) {
     output[id] = output[id] text "\n"
-    if (text ~ /^\[SKIP\] /) {
+    if (text ~ /^\[SKIP\] [^ ]* left out: /) {
+        outs[id]++
+    } else if (text ~ /^\[SKIP\] /) {
         skips[id]++
         reasons[id] = reasons[id] "       skipped: " substr(text, 8) "\n"
     } else if (text ~ /^\[TELL\] /) {
@@ -34,7 +36,7 @@ function judge(id, name, result, seconds,    p, f, s) {
     if (listed[name] > 0) {
         p = passes[id] - crashes[id]
         s = skips[id] + 0
-        f = listed[name] - p - s
+        f = listed[name] - p - s - outs[id]
         if (!(id in synthesis)) { p = 0; s = 0; f = listed[name]; result = result ", no closing line" }
         if (f < 0) { f = 1; result = result ", more tests than listed" }
         if (f == 0 && result != "Passed") { f = 1; if (p > 0) p-- }
@@ -47,6 +49,7 @@ function judge(id, name, result, seconds,    p, f, s) {
     printf "%-4s %-34s %3d passed", f ? "FAIL" : "ok", name, p
     if (f) printf ", %d failed", f
     if (s) printf ", %d skipped", s
+    if (outs[id]) printf ", %d left out", outs[id]
     printf " (%s s)%s\n", seconds, result == "Passed" || result == "Failed" ? "" : " " result
     printf "%s", told[id]
     if (f) printf "---- output of %s\n%s---- end of %s\n", name, output[id], name
