@@ -10,15 +10,37 @@
 #include "wording.h"
 
 #include "lease/calls/client.h"
+#include "support/test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+struct rewording {
+    hl_client *client;
+    const struct hli_wording *wording;
+    struct hli_task task;
+    struct hli_gate done;
+};
+
+/* On the loop thread, which alone looks at its pub/sub. */
+static void reword(void *arg)
+{
+    struct rewording *to = arg;
+
+    hli_link_pubsub(hli_client_link(to->client, 0, 0))->is_sharded =
+        strcmp(to->wording->publish, "SPUBLISH") == 0;
+    hli_client_set_wording(to->client, to->wording);
+    hli_gate_open(&to->done);
+}
+
 void word_as(hl_client *client, const struct hli_wording *wording)
 {
-    hli_link_pubsub(hli_client_link(client, 0, 0))->is_sharded =
-        strcmp(wording->publish, "SPUBLISH") == 0;
-    hli_client_set_wording(client, wording);
+    struct rewording to = {.client = client, .wording = wording, .task = {.run = reword}};
+
+    to.task.arg = &to;
+    check(hli_loop_post(client->loop, &to.task));
+    while (hli_gate_wait(&to.done, HLI_NEVER) != HLI_GATE_OPEN)
+        continue;
 }
 
 /* NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
