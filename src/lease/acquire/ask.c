@@ -47,18 +47,6 @@ static struct hli_acquire *ask_begin_tenure(struct hli_turn *turn)
     return head;
 }
 
-/* A try does not stand in the queue, because its answer ends it; nor does a spin lock's waiter,
- * which asks again by itself. */
-bool hli_ask_queues(const struct hli_name *name)
-{
-    const struct hli_acquire *acquire;
-
-    TAILQ_FOREACH (acquire, &name->waiters, link)
-        if (!acquire->is_try && acquire->mode.backoff_ms == 0)
-            return true;
-    return false;
-}
-
 /* One for each hold that may follow without another request. */
 static uint32_t ask_tokens(const struct hli_name *name)
 {
@@ -78,7 +66,7 @@ static void ask_send_acquire(struct hli_turn *turn, struct hli_tenure *tenure, i
     const struct hli_acquire_request request = {.lease_ms = lease_ms,
                                                 .count = 1,
                                                 .tokens = ask_tokens(turn->name),
-                                                .queues = hli_ask_queues(turn->name)};
+                                                .queues = hli_waiters_queue(turn->name)};
 
     if (turn->name->kind->acquire(tenure, &tenure->ask, &request) < 0) {
         tenure->ask_at = hli_after_ms(turn->now, HLI_NO_MEMORY_MS);
@@ -138,7 +126,7 @@ void hli_ask_wait_on(struct hli_turn *turn, const struct hli_answer *answer, hli
     if (!head)
         return;
     tenure->ask.sent_at = sent_at;
-    tenure->is_queued = hli_ask_queues(turn->name);
+    tenure->is_queued = hli_waiters_queue(turn->name);
     hli_busy_answered(turn, tenure, answer);
 }
 

@@ -27,7 +27,4 @@ void hli_ask_done(struct hli_op *op, const struct hli_answer *answer);
 void hli_ask_answered(struct hli_turn *turn, struct hli_tenure *tenure,
                       const struct hli_answer *answer);
 
-/* Has the name a waiter that is to stand in the server's queue? Name mutex. */
-bool hli_ask_queues(const struct hli_name *name);
-
 #endif

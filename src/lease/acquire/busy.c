@@ -129,7 +129,7 @@ static void busy_sleep(struct hli_turn *turn, struct hli_tenure *tenure,
     /* Did the request miss a message? Or was it sent for tries only, so that its field is not in
      * the queue? */
     bool may_have_missed = contention->heard_at >= sent_at || contention->confirmed_at > sent_at ||
-                           (!tenure->is_queued && hli_ask_queues(turn->name));
+                           (!tenure->is_queued && hli_waiters_queue(turn->name));
     bool was_misled = busy_was_misled(contention, before);
 
     hli_turn_listen(turn);

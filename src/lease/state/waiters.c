@@ -94,3 +94,15 @@ void hli_waiters_fail_all(struct hli_turn *turn, int code, const char *text)
     while ((acquire = TAILQ_FIRST(&turn->name->waiters)))
         hli_waiters_fail(turn, acquire, code, text);
 }
+
+/* A try does not stand in the queue, because its answer ends it; nor does a spin lock's waiter,
+ * which asks again by itself. */
+bool hli_waiters_queue(const struct hli_name *name)
+{
+    const struct hli_acquire *acquire;
+
+    TAILQ_FOREACH (acquire, &name->waiters, link)
+        if (!acquire->is_try && acquire->mode.backoff_ms == 0)
+            return true;
+    return false;
+}

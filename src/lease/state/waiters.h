@@ -67,4 +67,7 @@ void hli_waiters_fail(struct hli_turn *turn, struct hli_acquire *acquire, int co
                       const char *text);
 void hli_waiters_fail_all(struct hli_turn *turn, int code, const char *text);
 
+/* Has the name a waiter that is to stand in the server's queue? Name mutex. */
+bool hli_waiters_queue(const struct hli_name *name);
+
 #endif
