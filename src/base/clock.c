@@ -3,8 +3,6 @@
 /* Time on CLOCK_BOOTTIME. */
 #include "base/clock.h"
 
-#include <time.h>
-
 enum { CLOCK_NAP_MS = 1000 };
 
 hli_ns hli_now(void)

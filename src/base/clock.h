@@ -8,6 +8,7 @@
 #define HLI_BASE_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 
 typedef int64_t hli_ns;
 
@@ -28,6 +29,11 @@ int64_t hli_ms_left(hli_ns now, hli_ns deadline);
  * suspend: so a deadline that passed during a suspend is noticed at most a second after it.
  */
 hli_ns hli_nap(hli_ns deadline);
+
+static inline struct timespec hli_timespec(hli_ns ns)
+{
+    return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+}
 
 static inline hli_ns hli_earlier(hli_ns a, hli_ns b)
 {

@@ -8,7 +8,7 @@
 #ifndef HLI_REDIS_LEAD_H
 #define HLI_REDIS_LEAD_H
 
-#include "base/thread.h"
+#include "base/gate.h"
 #include "redis/conn.h"
 
 /* This thread has the role: it reads until the gate is opened or nudged, the deadline comes, or the

@@ -12,7 +12,7 @@
 #ifndef HLI_REDIS_LINK_H
 #define HLI_REDIS_LINK_H
 
-#include "base/thread.h"
+#include "base/gate.h"
 #include "redis/logins.h"
 #include "redis/pubsub.h"
 #include "redis/url.h"

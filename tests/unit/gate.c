@@ -3,7 +3,9 @@
 
 /* The gate, threads of the library, and waits by our clock. */
 
+#include "base/gate.h"
 #include "base/thread.h"
+#include "base/wakefd.h"
 
 #include "support/test.h"
 
