@@ -79,25 +79,25 @@ Law(schedules_races, a_cancel_sets_no_timer_that_its_call_has_not_set)
     hl_client *client = open_client(NULL);
     struct hli_task task = {.run = look_for_cancels, .arg = client};
     hl_cancel *cancel = new_cancel();
-    struct hli_async async;
+    struct hli_async async = {.has_timer = true};
     struct hli_wait wait;
     hli_wait_init(&wait, client, HL_WAIT_FOREVER, NULL);
     hli_async_init(&async, &wait, nothing_freed);
     wait.check = look_and_count;
     wait.finished = nobody_finished;
-    wait.async = &async;
+    wait.timer = &async.timer;
     hli_wait_attach(&wait, cancel);
-    wait.has_timer = true;
     hl_cancel_fire(cancel);
     hli_loop_post(client->loop, &task);
     await_loop(client);
     await_loop(client);
     check_int(looks, 0);
-    wait.has_timer = false;
-    check(hli_wait_start_timer(&wait));
+    async.has_timer = false;
+    hli_async_look_after(&async);
     await_loop(client);
     check(looks > 0); /* its own first look finds the cancel fired */
-    hli_wait_end(&wait);
+    hli_wait_detach(&wait);
+    hli_timer_clear(client->loop, &async.timer);
 }
 
 /* How long the firing thread spins after the start, in rounds of a loop. */

@@ -7,14 +7,6 @@
 #include "base/error.h"
 #include "lease/calls/client.h"
 
-void hli_async_init(struct hli_async *async, struct hli_wait *wait,
-                    void (*freed)(struct hli_async *async))
-{
-    hli_ref_init(&async->ref); /* the caller's */
-    async->wait = wait;
-    async->freed = freed;
-}
-
 void hli_async_ref(struct hli_async *async)
 {
     hli_ref_take(&async->ref);
@@ -26,16 +18,76 @@ void hli_async_unref(struct hli_async *async)
         async->freed(async);
 }
 
-void hli_async_finished(struct hli_wait *wait)
+static struct hli_async *async_of(const struct hli_wait *wait)
 {
-    hli_callbacks_post(&wait->client->callbacks, &wait->async->callback);
+    return HLI_OF(wait->timer, struct hli_async, timer);
 }
 
-static void async_look_after(struct hli_async *async)
+void hli_async_finished(struct hli_wait *wait)
+{
+    hli_callbacks_post(&wait->client->callbacks, &async_of(wait)->callback);
+}
+
+/* On the loop thread. The second check is needed because a call that had ended may have begun to
+ * wait again before has_timer was cleared. */
+static void async_on_timer(void *arg)
+{
+    struct hli_async *async = arg;
+    struct hli_wait *wait = async->wait;
+    bool goes_on = wait->check(wait, hli_now());
+
+    if (!goes_on) {
+        atomic_store(&async->has_timer, false);
+        goes_on = wait->check(wait, hli_now()) && !atomic_exchange(&async->has_timer, true);
+    }
+    if (goes_on)
+        hli_timer_set(wait->client->loop, &async->timer, wait->check_at);
+    else
+        hli_async_unref(async); /* the timer's */
+}
+
+static void async_on_timer_orphaned(void *arg)
+{
+    hli_async_unref(arg); /* the timer's */
+}
+
+/* With a cancel the first check comes at once, because the cancel may have been fired before the
+ * timer was there. A call that has ended by now does not keep its timer. A call that goes on while
+ * the client closes gets no timer, because the loop has stopped. True: the timer runs. */
+static bool async_start_timer(struct hli_async *async)
+{
+    const struct hli_wait *wait = async->wait;
+    struct hli_loop *loop = wait->client->loop;
+
+    if (atomic_exchange(&async->has_timer, true))
+        return false;
+    if (!hli_timer_set_earlier(loop, &async->timer, wait->has_cancel ? 0 : wait->first_check_at))
+        return false;
+    return !(atomic_load(&async->has_ended) && hli_timer_clear(loop, &async->timer));
+}
+
+void hli_async_look_after(struct hli_async *async)
 {
     hli_async_ref(async); /* the timer's */
-    if (!hli_wait_start_timer(async->wait))
+    if (!async_start_timer(async))
         hli_async_unref(async);
+}
+
+/* True: the timer will not run, and its reference is the caller's. */
+static bool async_end_timer(struct hli_async *async)
+{
+    atomic_store(&async->has_ended, true);
+    return hli_timer_clear(async->wait->client->loop, &async->timer);
+}
+
+void hli_async_init(struct hli_async *async, struct hli_wait *wait,
+                    void (*freed)(struct hli_async *async))
+{
+    hli_ref_init(&async->ref); /* the caller's */
+    async->wait = wait;
+    async->freed = freed;
+    async->timer = (struct hli_timer){
+        .run = async_on_timer, .orphaned = async_on_timer_orphaned, .arg = async};
 }
 
 static void async_run(struct hli_callback *callback)
@@ -45,10 +97,11 @@ static void async_run(struct hli_callback *callback)
     const hl_error *err = code < 0 ? &async->err : NULL;
 
     if (code == HLI_ASYNC_GOES_ON) {
-        async_look_after(async);
+        hli_async_look_after(async);
         return;
     }
-    if (hli_wait_end(async->wait))
+    hli_wait_detach(async->wait);
+    if (async_end_timer(async))
         hli_async_unref(async); /* the timer's */
     if (async->tell)
         async->tell(async, code, err);
@@ -65,13 +118,13 @@ int hli_async_begin(struct hli_async *async, void (*start)(struct hli_async *asy
         hli_async_unref(async);
         return hli_no_memory(NULL);
     }
-    wait->async = async;
+    wait->timer = &async->timer;
     if (!wait->finished)
         wait->finished = hli_async_finished;
     async->callback.run = async_run;
     hli_async_ref(async); /* this function's: the call may be over before the timer is set */
     start(async);
-    async_look_after(async);
+    hli_async_look_after(async);
     hli_async_unref(async);
     return 0;
 }

@@ -55,6 +55,10 @@ struct hli_async {
     struct hli_callback callback;
     hl_error err; /* of the completion */
 
+    struct hli_timer timer; /* checks the wait, and has a reference */
+    atomic_bool has_timer;  /* the timer is in use */
+    atomic_bool has_ended;  /* its completion has run, or is about to */
+
     /* Called when the wait is finished, before the completion. Returns the completion's code, or
      * HLI_ASYNC_GOES_ON if the call waits on. NULL: the wait's code. */
     int (*settle)(struct hli_async *async);
@@ -73,6 +77,10 @@ void hli_async_unref(struct hli_async *async);
 /* Calls `start` and returns. With 0, the completion runs exactly once, from the callback queue.
  * Consumes the caller's reference in any case. Errors: HL_ENOMEM; then `start` was not called. */
 int hli_async_begin(struct hli_async *async, void (*start)(struct hli_async *async));
+
+/* The loop checks the call's deadline and cancel from now on, if it does not yet, and the call has
+ * not ended. */
+void hli_async_look_after(struct hli_async *async);
 
 /* Begins an async call; or makes a blocking one, whose code it returns. For a call with `settle`.
  */

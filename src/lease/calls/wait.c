@@ -1,16 +1,12 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* Waits: blocking, async, and cancelled. The cancel: a flag, and a wake of all loops. */
+/* Waits: their block and their end. The cancel: a flag, and a wake of all loops. */
 #include "lease/calls/wait.h"
 
 #include "base/error.h"
-#include "lease/calls/async.h"
 #include "lease/calls/client.h"
 
 #include <stdlib.h>
-
-static void wait_on_timer(void *arg);
-static void wait_on_timer_orphaned(void *arg);
 
 void hli_wait_init(struct hli_wait *wait, hl_client *client, int64_t wait_ms, hl_error *err)
 {
@@ -19,8 +15,6 @@ void hli_wait_init(struct hli_wait *wait, hl_client *client, int64_t wait_ms, hl
     *wait = (struct hli_wait){
         .client = client, .started = now, .deadline = hli_after_ms(now, wait_ms), .err = err};
     wait->check_at = wait->first_check_at = wait->deadline;
-    wait->timer =
-        (struct hli_timer){.run = wait_on_timer, .orphaned = wait_on_timer_orphaned, .arg = wait};
 }
 
 void hli_wait_attach(struct hli_wait *wait, hl_cancel *cancel)
@@ -69,53 +63,6 @@ bool hli_wait_is_cancelled(const struct hli_wait *wait)
     return wait->cancel && atomic_load(&wait->cancel->is_fired);
 }
 
-/* With a cancel the first check comes at once, because the cancel may have been fired before the
- * timer was there. A call that has ended by now does not keep its timer. A call that goes on while
- * the client closes gets no timer, because the loop has stopped. */
-bool hli_wait_start_timer(struct hli_wait *wait)
-{
-    struct hli_loop *loop = wait->client->loop;
-
-    if (atomic_exchange(&wait->has_timer, true))
-        return false;
-    if (!hli_timer_set_earlier(loop, &wait->timer, wait->has_cancel ? 0 : wait->first_check_at))
-        return false;
-    return !(atomic_load(&wait->has_ended) && hli_timer_clear(loop, &wait->timer));
-}
-
-bool hli_wait_end(struct hli_wait *wait)
-{
-    hli_wait_detach(wait);
-    atomic_store(&wait->has_ended, true);
-    return hli_timer_clear(wait->client->loop, &wait->timer);
-}
-
-/*
- * Checks an async wait. Loop thread. The second check is needed because a call that had ended may
- * have begun to wait again before has_timer was cleared.
- */
-static void wait_on_timer(void *arg)
-{
-    struct hli_wait *wait = arg;
-    bool goes_on = wait->check(wait, hli_now());
-
-    if (!goes_on) {
-        atomic_store(&wait->has_timer, false);
-        goes_on = wait->check(wait, hli_now()) && !atomic_exchange(&wait->has_timer, true);
-    }
-    if (goes_on)
-        hli_timer_set(wait->client->loop, &wait->timer, wait->check_at);
-    else
-        hli_async_unref(wait->async); /* the timer's */
-}
-
-static void wait_on_timer_orphaned(void *arg)
-{
-    struct hli_wait *wait = arg;
-
-    hli_async_unref(wait->async); /* the timer's */
-}
-
 void hli_wait_wake(struct hli_wait *wait)
 {
     if (wait->finished)
@@ -136,10 +83,10 @@ void hli_waits_check(hl_client *client)
     TAILQ_FOREACH (wait, &client->waits, cancel_link) {
         if (!hli_wait_is_cancelled(wait))
             continue;
-        if (!wait->finished)
+        if (wait->timer)
+            hli_timer_fire_soon(client->loop, wait->timer);
+        else if (!wait->finished)
             hli_gate_nudge(&wait->gate);
-        else
-            hli_timer_fire_soon(client->loop, &wait->timer);
     }
     hli_mutex_unlock(&client->waits_mutex);
 }

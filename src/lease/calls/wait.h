@@ -2,20 +2,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A wait: a call under way, with its deadline, its cancel and its one result. A blocking call
- * sleeps on the wait's gate. For an async call a timer of the loop checks deadline and cancel, and
- * the result goes to the callbacks.
+ * sleeps on the wait's gate. For an async call (async.h) a timer of the loop checks deadline and
+ * cancel, and the result goes to the callbacks.
  */
 #ifndef HLI_LEASE_CALLS_WAIT_H
 #define HLI_LEASE_CALLS_WAIT_H
 
-#include "base/thread.h"
+#include "base/gate.h"
 #include "redis/loop.h"
 
 #include <hirelock/lock.h>
 
 #include <sys/queue.h>
 
-struct hli_async;
 struct hli_link;
 
 struct hl_cancel {
@@ -46,10 +45,7 @@ struct hli_wait {
     struct hli_gate gate;                    /* of a blocking call, as the next */
     struct hli_link *link;                   /* its thread leads and listens there; NULL: nowhere */
     void (*finished)(struct hli_wait *wait); /* of a call without a blocked thread, else NULL */
-    struct hli_async *async;                 /* of an async call: the timer has a reference */
-    struct hli_timer timer;
-    atomic_bool has_timer; /* the timer is in use */
-    atomic_bool has_ended; /* its completion has run, or is about to */
+    struct hli_timer *timer;                 /* of an async call: checks it; else NULL */
 };
 
 TAILQ_HEAD(hli_waits, hli_wait);
@@ -61,14 +57,6 @@ void hli_wait_init(struct hli_wait *wait, hl_client *client, int64_t wait_ms, hl
  * before, the call's first check sees that. */
 void hli_wait_attach(struct hli_wait *wait, hl_cancel *cancel);
 void hli_wait_detach(struct hli_wait *wait);
-
-/* Starts the timer of an async call, which takes over a reference of the caller's. False: the timer
- * runs already, or is not needed; the reference stays the caller's. */
-bool hli_wait_start_timer(struct hli_wait *wait);
-
-/* Marks the async call as ended. True: the timer will not run, and its reference is the caller's
- * again. */
-bool hli_wait_end(struct hli_wait *wait);
 
 /* Promises that this thread will block for the requests that it sends on this link from now on
  * (hli_link_lead_begin()). */
