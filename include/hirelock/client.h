@@ -277,7 +277,8 @@ typedef struct hl_client_options {
     void *address_map_arg; /* for address_map; must live until the client is closed */
     /* 4, at most 16; so many connections for commands to one server, beside the one for pub/sub.
      * The client begins with one, and opens another when threads with locks of different names find
-     * all of them busy again and again. The requests of one name take one connection. */
+     * all of them busy again and again; it closes the last one when they do not any more for
+     * watchdog_timeout_ms. The requests of one name take one connection. */
     int connections;
 } hl_client_options;
 

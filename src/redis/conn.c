@@ -110,6 +110,16 @@ void hli_conn_set_ready(struct hli_conn *conn)
     hli_mutex_unlock(&conn->mutex);
 }
 
+bool hli_conn_retire(struct hli_conn *conn)
+{
+    hli_mutex_lock(&conn->mutex);
+    bool is_idle = TAILQ_EMPTY(&conn->in_flight);
+    if (is_idle)
+        conn->is_ready = false;
+    hli_mutex_unlock(&conn->mutex);
+    return is_idle;
+}
+
 static void conn_fail(struct hli_conn *conn, int code, const char *text)
 {
     hl_error err;

@@ -105,6 +105,8 @@ enum hli_conn_when {
  * more: then nothing was sent, and done will not run. */
 bool hli_conn_send(struct hli_conn *conn, struct hli_op *op, enum hli_conn_when when);
 void hli_conn_set_ready(struct hli_conn *conn); /* until it is closed */
+/* The opposite, if no request is in flight. Returns if that is so. */
+bool hli_conn_retire(struct hli_conn *conn);
 
 /* How many requests are in flight now. Any thread. */
 unsigned hli_conn_in_flight(const struct hli_conn *conn);

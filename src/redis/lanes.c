@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Lanes: opened when calls meet, and kept at one server.
+ * Lanes: opened when calls meet, closed when they do not any more, and kept at one server.
  *
  * A further lane connects only while the first one is up, to the same address; and it is up only at
  * the same server, by the run id. When the first lane comes up at another server, or is about to go
@@ -18,8 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many calls within this time find all lanes busy: then another lane is worth a connection. */
+/* So many calls within this time find all lanes busy: then another lane is worth a connection. It
+ * is not any more when fewer calls than that find their own lane busy for the time of a lease. */
 enum { LANES_MEETINGS = 100, LANES_MEETINGS_MS = 1000 };
+enum { LANES_AGAIN_MS = 500 }; /* a lane that is not needed had a request in flight */
 /* With so many requests in flight, they go out in chunks (conn.c). */
 enum { LANES_CROWD = 16 };
 
@@ -33,8 +35,10 @@ struct hli_lanes {
     atomic_uint count;               /* of those that have been open */
     _Atomic hli_ns meetings_since;   /* atomic: calls that found no free lane */
     atomic_uint meetings;
+    atomic_uint moves; /* calls that found their own lane busy, since the last look at it */
     struct hli_task grow;
-    bool is_whole; /* loop thread: see hli_link_is_whole() */
+    struct hli_timer shrink; /* set while further lanes are open */
+    bool is_whole;           /* loop thread: see hli_link_is_whole() */
 };
 
 static const struct hli_link_events lane_events;
@@ -108,6 +112,7 @@ unsigned hli_link_free_lane(struct hli_link *first, unsigned lane)
         return 0;
     if (limit == 1 || lane_is_free(hli_link_lane(first, lane)))
         return lane;
+    atomic_fetch_add_explicit(&first->lanes->moves, 1, memory_order_relaxed);
     for (unsigned i = 1; i < count; i++) {
         unsigned other = atomic_load(&first->lanes->open[(lane % HLI_LANES_MAX + i) % count]);
         if (lane_is_free(hli_link_lane(first, other)))
@@ -246,6 +251,14 @@ static bool lanes_are_up(const struct hli_lanes *lanes)
     return true;
 }
 
+static void lanes_look_again(struct hli_lanes *lanes)
+{
+    int64_t lease_ms = lanes->setup.settings->watchdog_timeout_ms;
+
+    atomic_store(&lanes->moves, 0);
+    hli_timer_set(lanes->setup.loop, &lanes->shrink, hli_after_ms(hli_now(), lease_ms));
+}
+
 static void lane_open(struct hli_link *link)
 {
     struct hli_lanes *lanes = link->lanes;
@@ -258,6 +271,29 @@ static void lane_open(struct hli_link *link)
     atomic_store_explicit(&lanes->open[place], lane, memory_order_release);
     if (place == count)
         atomic_store(&lanes->count, place + 1);
+    if (count == 1)
+        lanes_look_again(lanes);
+}
+
+/* When the last lane is not needed any more, the first one serves its names. A lane with a request
+ * in flight is not closed yet: a name's requests go out behind those before them. */
+static void lanes_shrink(void *arg)
+{
+    struct hli_lanes *lanes = arg;
+    unsigned last = atomic_load(&lanes->count) - 1;
+    bool is_needed = atomic_load(&lanes->moves) >= LANES_MEETINGS;
+
+    HLI_CHECK(last > 0);
+    if (!is_needed && !hli_link_retire(atomic_load(&lanes->made[last]))) {
+        hli_timer_set(lanes->setup.loop, &lanes->shrink, hli_after_ms(hli_now(), LANES_AGAIN_MS));
+        return;
+    }
+    if (!is_needed) {
+        atomic_store(&lanes->open[last], 0);
+        atomic_store(&lanes->count, last);
+    }
+    if (atomic_load(&lanes->count) > 1)
+        lanes_look_again(lanes);
 }
 
 static void lane_killed(struct hli_op *op, const struct hli_answer *answer)
@@ -371,6 +407,7 @@ struct hli_link *hli_lanes_new(const struct hli_link_setup *setup)
     }
     lanes->setup = *setup;
     lanes->grow = (struct hli_task){.run = lanes_grow, .arg = lanes};
+    lanes->shrink = (struct hli_timer){.run = lanes_shrink, .arg = lanes};
     atomic_init(&lanes->made[0], first);
     atomic_init(&lanes->count, 1);
     return first;
@@ -380,6 +417,7 @@ void hli_lanes_stop(struct hli_link *first, int code, const char *reason)
 {
     struct hli_lanes *lanes = first->lanes;
 
+    hli_timer_clear(lanes->setup.loop, &lanes->shrink);
     lanes->is_whole = false;
     atomic_store(&lanes->count, 1);
     for (unsigned i = 1; i < HLI_LANES_MAX; i++) {

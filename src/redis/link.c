@@ -321,6 +321,13 @@ static int link_move_to(struct hli_link *link, const struct hli_address *address
     return 0;
 }
 
+static void link_set_retired(struct hli_link *link, bool is_retired)
+{
+    hli_mutex_lock(&link->mutex);
+    link->is_retired = is_retired;
+    hli_mutex_unlock(&link->mutex);
+}
+
 int hli_link_move(struct hli_link *link, const struct hli_address *address)
 {
     int rc = link_move_to(link, address);
@@ -328,6 +335,7 @@ int hli_link_move(struct hli_link *link, const struct hli_address *address)
     if (rc < 0)
         return rc;
     hli_link_set_problem(link, &(const hl_error)HL_ERROR_INIT, false);
+    link_set_retired(link, false);
     link->state = HLI_LINK_WAITING;
     link->attempts = 0;
     link->up_since = 0;
@@ -420,6 +428,19 @@ void hli_link_stop(struct hli_link *link, int code, const char *reason)
     hli_timer_clear(link->loop, &link->timer);
     link->state = HLI_LINK_STOPPED;
     hli_pubsub_down(&link->pubsub);
+}
+
+bool hli_link_retire(struct hli_link *link)
+{
+    if (link->state != HLI_LINK_UP)
+        return false;
+    link_set_retired(link, true); /* before a request can be refused */
+    if (hli_conn_retire(&link->conn[HLI_LINK_COMMANDS])) {
+        hli_link_stop(link, HL_ECONN, "the connection is not needed any more");
+        return true;
+    }
+    link_set_retired(link, false);
+    return false;
 }
 
 static void link_init_conns(struct hli_link *link, atomic_uint_fast64_t *commands)

@@ -11,8 +11,12 @@ void hli_link_send(struct hli_link *link, struct hli_op *op)
         return;
     hli_mutex_lock(&link->mutex);
     hl_error problem = link->problem;
-    bool has_failed = link->has_failed;
+    bool has_failed = link->has_failed, is_retired = link->is_retired;
     hli_mutex_unlock(&link->mutex);
+    if (is_retired) {
+        hli_link_send(link->first, op);
+        return;
+    }
     if (problem.code == 0)
         hli_error_set(&problem, HL_ECONN, "not connected yet");
     const struct hli_answer unsent = {.verdict = hli_op_is_wanted(op) ? HLI_UNSENT : HLI_BOUNCED,

@@ -48,10 +48,11 @@ struct hli_link {
     const struct hli_link_events *events;
     atomic_bool is_up; /* for threads that choose a lane; the loop thread sets it */
 
-    hli_mutex mutex;            /* guards the next three, which the loop thread sets */
+    hli_mutex mutex;            /* guards the next four, which the loop thread sets */
     char where[HLI_WHERE_SIZE]; /* the address in words */
     hl_error problem;           /* the reason why the link is not up; code 0 when it is up */
     bool has_failed;            /* the last attempt to connect, for that reason */
+    bool is_retired;            /* what is sent here goes to the first link */
 
     enum hli_link_state state;  /* loop thread, as all below */
     struct hli_address address; /* owned; host NULL: not located yet */
@@ -100,6 +101,10 @@ void hli_link_set_problem(struct hli_link *link, const hl_error *err, bool has_f
 void hli_link_located(struct hli_link *link, const struct hli_address *address,
                       const hl_error *err);
 void hli_link_stop(struct hli_link *link, int code, const char *reason);
+
+/* Stops a link that is up and has no request in flight; whoever has it in hand sends by the first
+ * one from now on. False: it goes on. */
+bool hli_link_retire(struct hli_link *link);
 
 /* True if this link and the first one, or the two connections of the first one, reached different
  * servers, as behind a load balancer; told by their run ids. */

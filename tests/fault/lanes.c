@@ -6,6 +6,7 @@
 
 #include "lanes_kit.h"
 
+#include "lease/calls/client.h"
 #include "support/proxy.h"
 #include "support/recorder.h"
 
@@ -89,6 +90,95 @@ TcpLaw(lanes, that_the_server_refuses_are_tried_again_and_nobody_notices)
     expect_lanes(client, NULL, 2);
     crowd_end(&crowd);
     check_int(events_told(&events, HL_EVENT_DISCONNECTED), 0);
+}
+
+/* One thread works on. */
+static bool are_closed(void *arg)
+{
+    struct lanes_seen *wanted = arg;
+
+    for (int i = 0; i < 100; i++) {
+        expect_ok(hl_lock_acquire(wanted->lock, ERR));
+        expect_ok(hl_lock_release(wanted->lock, ERR));
+    }
+    return lanes_are_reached(wanted);
+}
+
+static void expect_lanes_close(hl_client *client)
+{
+    struct lanes_seen wanted = {.client = client, .lanes = 1, .lock = new_lock(client, "stock-1")};
+
+    check_msg(wait_until(are_closed, &wanted, 60000), "%u lanes are open", lanes_of(client, NULL));
+    check(redis_wait_clients(server, REDIS_NORMAL, 1, 20000));
+}
+
+TcpLaw(lanes, are_closed_when_threads_do_not_meet_any_more)
+{
+    proxy = new_proxy();
+    hl_client *client = open_client_at(
+        proxy_url(proxy), CLIENT(.connections = 3, .watchdog_timeout_ms = slow_ms(1500),
+                                 .on_event = count_event, .arg = &events));
+    hl_lock *held[CROWD];
+    char name[32];
+
+    for (int round = 1; round <= 2; round++) {
+        open_lanes(client, 3);
+        for (int i = 0; i < CROWD; i++) {
+            snprintf(name, sizeof name, "crowd-%d", i); /* with the lane that it had there */
+            held[i] = new_lock(client, name);
+            expect_ok(hl_lock_acquire(held[i], ERR));
+        }
+        expect_lanes_close(client);
+        for (int i = 0; i < CROWD; i++) {
+            expect_held_by(client, held[i], 1);
+            expect_ok(hl_lock_release(held[i], ERR));
+        }
+        check_int(proxy_accepted(proxy), 2 + 2 * round);
+    }
+    check_int(events_told(&events, HL_EVENT_DISCONNECTED), 0);
+    check_int(events_told(&events, HL_EVENT_LOST), 0);
+    check_int(stats_of(client).reconnects, 0);
+}
+
+static struct hli_link *further_lane(hl_client *client)
+{
+    struct hli_link *first = hli_client_link(client, 0, 0), *lane = first;
+
+    for (unsigned number = 1; lane == first; number++)
+        lane = hli_client_link(client, 0, number);
+    return lane;
+}
+
+static atomic_int verdict;
+
+static void note_verdict(struct hli_op *op, const struct hli_answer *answer)
+{
+    (void)op;
+    atomic_store(&verdict, (int)answer->verdict);
+}
+
+static bool has_verdict(void *arg)
+{
+    (void)arg;
+    return atomic_load(&verdict) >= 0;
+}
+
+/* As a thread does that stood still before it sent its request. */
+TcpLaw(lanes, that_are_closed_leave_what_is_sent_there_to_the_first_one)
+{
+    static struct hli_op op = {.done = note_verdict};
+    hl_client *client = open_client(CLIENT(.connections = 2, .watchdog_timeout_ms = slow_ms(1500)));
+    const struct hli_bytes ping = hli_bytes_of("PING");
+
+    atomic_store(&verdict, -1);
+    open_lanes(client, 2);
+    struct hli_link *lane = further_lane(client);
+    expect_lanes_close(client);
+    check_int(hli_op_command(&op, &ping, 1), 0);
+    hli_link_send(lane, &op);
+    check(wait_until(has_verdict, NULL, 20000));
+    check_int(atomic_load(&verdict), HLI_REPLIED);
+    hli_op_deinit(&op);
 }
 
 /* --- which requests take which lane --- */

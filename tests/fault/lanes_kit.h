@@ -66,6 +66,8 @@ static inline void crowd_begin(struct crowd_of_threads *crowd, hl_client *client
 {
     char text[64];
 
+    atomic_store(&crowd->is_over, false);
+    atomic_store(&crowd->next, 0);
     for (int i = 0; i < CROWD; i++) {
         snprintf(text, sizeof text, "%s-%d", name, i);
         expect_ok(hl_lock_new(client, text, &crowd->lock[i], ERR));
@@ -78,6 +80,7 @@ static inline void crowd_begin(struct crowd_of_threads *crowd, hl_client *client
 struct lanes_seen {
     hl_client *client;
     const char *address; /* of the node; NULL: of the only one */
+    hl_lock *lock;       /* that a thread works with meanwhile; or NULL */
     unsigned lanes;
     bool is_connected;
 };
