@@ -1,0 +1,239 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Asking a sentinel, and reading its answers and messages. */
+#include "route/sentinel.h"
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "route/address_map.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    SENTINEL_NAME,
+    SENTINEL_UNSUBSCRIBE,
+    SENTINEL_ADDRESS,
+    SENTINEL_EPOCH,
+    SENTINEL_PEERS,
+    SENTINEL_PROMOTED,
+    SENTINEL_SWITCH,
+};
+
+/* The sentinel that leads a failover names the next master as soon as this one is promoted. It
+ * speaks of the switch when the other replicas follow, which may be the failover-timeout later. */
+static const char sentinel_promoted[] = "+promoted-slave", sentinel_switch[] = "+switch-master";
+
+void hli_sentinel_word_init(struct hli_sentinel_word *word)
+{
+    *word = (struct hli_sentinel_word){.epoch = -1};
+}
+
+void hli_sentinel_word_deinit(struct hli_sentinel_word *word)
+{
+    hli_address_deinit(&word->master);
+    hli_sentinel_word_init(word);
+}
+
+void hli_sentinel_word_move(struct hli_sentinel_word *to, struct hli_sentinel_word *from)
+{
+    hli_sentinel_word_deinit(to);
+    *to = *from;
+    hli_sentinel_word_init(from);
+}
+
+/* --- what it is asked --- */
+
+void hli_sentinel_begin(struct hli_sentinel *sentinel)
+{
+    sentinel->has_answered = false;
+    sentinel->err = (hl_error)HL_ERROR_INIT;
+    hli_inquiry_begin(&sentinel->inquiry, hli_sentinel_list_current(sentinel->list));
+}
+
+static bool sentinel_say(struct hli_sentinel *sentinel, int index, const char *const *words)
+{
+    return hli_inquiry_say(&sentinel->inquiry, &sentinel->request[index].op, words);
+}
+
+/* The address is asked for by itself: during a failover SENTINEL MASTER still has the old one. */
+static bool sentinel_ask(struct hli_sentinel *sentinel, int64_t least_epoch)
+{
+    const char *service = sentinel->inquiry.url->service;
+    const char *const address[] = {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", service, NULL};
+    const char *const epoch[] = {"SENTINEL", "MASTER", service, NULL};
+    const char *const peers[] = {"SENTINEL", "SENTINELS", service, NULL};
+    const char *const promoted[] = {"SUBSCRIBE", sentinel_promoted, NULL};
+    const char *const switched[] = {"SUBSCRIBE", sentinel_switch, NULL};
+
+    sentinel->err = (hl_error)HL_ERROR_INIT;
+    sentinel->least_epoch = least_epoch;
+    hli_sentinel_word_deinit(&sentinel->said);
+    memcpy(sentinel->said.who, sentinel->inquiry.where, sizeof(sentinel->inquiry.where));
+    return sentinel_say(sentinel, SENTINEL_EPOCH, epoch) &&
+           sentinel_say(sentinel, SENTINEL_ADDRESS, address) &&
+           sentinel_say(sentinel, SENTINEL_PEERS, peers) &&
+           sentinel_say(sentinel, SENTINEL_PROMOTED, promoted) &&
+           sentinel_say(sentinel, SENTINEL_SWITCH, switched);
+}
+
+bool hli_sentinel_greet(struct hli_sentinel *sentinel, int64_t least_epoch)
+{
+    const char *const name[] = {"CLIENT", "SETNAME", sentinel->inquiry.settings->client_name, NULL};
+
+    sentinel->login_ends = hli_login_renew_at(sentinel->inquiry.login.login, hli_random_u64());
+    return sentinel_say(sentinel, SENTINEL_NAME, name) && sentinel_ask(sentinel, least_epoch);
+}
+
+/* A connection that is subscribed cannot ask. */
+bool hli_sentinel_ask_again(struct hli_sentinel *sentinel, int64_t least_epoch)
+{
+    const char *const unsubscribe[] = {"UNSUBSCRIBE", sentinel_promoted, sentinel_switch, NULL};
+
+    return sentinel_say(sentinel, SENTINEL_UNSUBSCRIBE, unsubscribe) &&
+           sentinel_ask(sentinel, least_epoch);
+}
+
+/* --- what it says --- */
+
+bool hli_sentinel_is_stale(const struct hli_sentinel *sentinel)
+{
+    return sentinel->said.epoch >= 0 && sentinel->said.epoch < sentinel->least_epoch;
+}
+
+void hli_sentinel_blame(struct hli_sentinel *sentinel, int code, const char *text)
+{
+    if (sentinel->err.code == 0)
+        hli_fail(&sentinel->err, code, "sentinel %s: %s", sentinel->inquiry.where, text);
+}
+
+void hli_sentinel_on_auth(struct hli_inquiry *inquiry, const struct hli_answer *answer)
+{
+    struct hli_sentinel *sentinel = inquiry->arg;
+    char text[96];
+
+    sentinel->has_answered = true;
+    if (answer->verdict == HLI_REPLIED)
+        return;
+    snprintf(text, sizeof(text), "it refused sentinel_username or sentinel_password (%.*s)",
+             (int)strcspn(answer->text, " "), answer->text);
+    hli_sentinel_blame(sentinel, HL_EDENIED, text);
+}
+
+/* A refusal (by ACL) leaves the epoch unknown. */
+static void sentinel_on_epoch(struct hli_sentinel *sentinel, const struct hli_answer *answer)
+{
+    if (answer->verdict == HLI_REPLIED)
+        hli_reply_integer(hli_sentinel_field(answer->reply, "config-epoch"), &sentinel->said.epoch);
+}
+
+static void sentinel_note_master(struct hli_sentinel *sentinel, const char *host, uint16_t port)
+{
+    hl_error err;
+    int rc = hli_address_map(sentinel->inquiry.settings, host, port, &sentinel->said.master, &err);
+
+    if (rc < 0)
+        hli_sentinel_blame(sentinel, rc, rc == HL_EPROTO ? "its answer is no address" : err.text);
+}
+
+static void sentinel_on_address(struct hli_sentinel *sentinel, const struct hli_answer *answer)
+{
+    const struct hli_reply *reply = answer->reply, *host = hli_reply_text_at(reply, 0);
+    int64_t port = 0;
+
+    if (answer->verdict == HLI_FAILED && hli_answer_is(answer, "NOAUTH")) {
+        hli_sentinel_blame(sentinel, HL_EDENIED,
+                           "it wants a password: give sentinel_password in the options");
+    } else if (answer->verdict != HLI_REPLIED) {
+        hli_sentinel_blame(sentinel, answer->code, answer->text);
+    } else if (reply->kind == HLI_REPLY_NIL) {
+        char text[160];
+        snprintf(text, sizeof(text), "it knows no master '%s'", sentinel->inquiry.url->service);
+        hli_sentinel_blame(sentinel, HL_ESERVER, text);
+    } else if (!host || !hli_reply_integer_at(reply, 1, &port) || port < 1 || port > UINT16_MAX) {
+        hli_sentinel_blame(sentinel, HL_EPROTO, "its answer is no address");
+    } else {
+        sentinel_note_master(sentinel, host->text, (uint16_t)port);
+    }
+}
+
+static void sentinel_on_peers(struct hli_sentinel *sentinel, const struct hli_answer *answer)
+{
+    if (answer->verdict != HLI_REPLIED || sentinel->err.code < 0 || hli_sentinel_is_stale(sentinel))
+        return;
+    sentinel->unmapped = (hl_error)HL_ERROR_INIT;
+    hli_sentinel_list_learn(sentinel->list, answer->reply, &sentinel->unmapped);
+}
+
+/* The last answer. By an ACL the sentinel may refuse to send messages: then it is only asked. */
+static void sentinel_on_switch(struct hli_sentinel *sentinel, const struct hli_answer *answer)
+{
+    (void)answer;
+    sentinel->told(sentinel);
+}
+
+static void (*const sentinel_read[HLI_SENTINEL_WORDS])(struct hli_sentinel *sentinel,
+                                                       const struct hli_answer *answer) = {
+    [SENTINEL_ADDRESS] = sentinel_on_address,
+    [SENTINEL_EPOCH] = sentinel_on_epoch,
+    [SENTINEL_PEERS] = sentinel_on_peers,
+    [SENTINEL_SWITCH] = sentinel_on_switch,
+};
+
+static void sentinel_request_done(struct hli_op *op, const struct hli_answer *answer)
+{
+    struct hli_sentinel_request *request = HLI_OF(op, struct hli_sentinel_request, op);
+    struct hli_sentinel *sentinel = request->sentinel;
+    size_t index = (size_t)(request - sentinel->request);
+
+    if (answer->verdict == HLI_UNKNOWN)
+        return;
+    sentinel->has_answered = true;
+    if (sentinel_read[index])
+        sentinel_read[index](sentinel, answer);
+}
+
+static bool sentinel_begins_with_name(const struct hli_sentinel *sentinel, const char *text)
+{
+    size_t length = strlen(sentinel->inquiry.url->service);
+
+    return strncmp(text, sentinel->inquiry.url->service, length) == 0 && text[length] == ' ';
+}
+
+/* "mymaster 127.0.0.1 7001 127.0.0.1 7002"; "slave 127.0.0.1:7002 127.0.0.1 7002 @ mymaster
+ * 127.0.0.1 7001". */
+void hli_sentinel_on_message(struct hli_conn *conn, const struct hli_reply *reply)
+{
+    struct hli_sentinel *sentinel = conn->arg;
+    const struct hli_reply *text = hli_reply_text_at(reply, 2);
+    const char *at = text ? strstr(text->text, " @ ") : NULL;
+
+    if (!text)
+        return;
+    if (sentinel_begins_with_name(sentinel, text->text) ||
+        (at && sentinel_begins_with_name(sentinel, at + strlen(" @ "))))
+        sentinel->moved(sentinel);
+}
+
+void hli_sentinel_init(struct hli_sentinel *sentinel, const struct hli_inquiry_setup *setup)
+{
+    struct hli_inquiry_setup inquiry = *setup;
+
+    inquiry.arg = sentinel;
+    hli_inquiry_init(&sentinel->inquiry, &inquiry);
+    hli_sentinel_word_init(&sentinel->said);
+    for (int i = 0; i < HLI_SENTINEL_WORDS; i++) {
+        sentinel->request[i].sentinel = sentinel;
+        sentinel->request[i].op.done = sentinel_request_done;
+    }
+    sentinel->request[SENTINEL_UNSUBSCRIBE].op.more_replies = 1;
+}
+
+void hli_sentinel_deinit(struct hli_sentinel *sentinel)
+{
+    for (int i = 0; i < HLI_SENTINEL_WORDS; i++)
+        hli_op_wipe(&sentinel->request[i].op);
+    hli_inquiry_deinit(&sentinel->inquiry);
+    hli_sentinel_word_deinit(&sentinel->said);
+}
