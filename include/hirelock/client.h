@@ -405,10 +405,11 @@ typedef struct hl_stats {
     /* Of a cluster: requests that a node sent elsewhere (MOVED, ASK), because their slot had moved
      * or was about to. */
     uint64_t redirects;
+    uint64_t lanes_now; /* at this moment: connections for commands to the nodes_now */
 } hl_stats;
 
 /* clang-format off */
-#define HL_STATS_INIT { sizeof(hl_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define HL_STATS_INIT { sizeof(hl_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /*

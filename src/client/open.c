@@ -163,7 +163,8 @@ static int client_start(hl_client *client, struct hli_url *url)
                                                     .arg = client},
                                        .mailbox = &client->mailbox,
                                        .commands = &client->counters.commands,
-                                       .nodes_now = &client->counters.nodes_now};
+                                       .nodes_now = &client->counters.nodes_now,
+                                       .lanes_now = &client->counters.lanes_now};
     bool wants_callbacks = client->settings.on_event || client->settings.on_log;
     int rc = hli_callbacks_init(&client->callbacks, client->settings.flags & HL_CLIENT_DISPATCH);
 

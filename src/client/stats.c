@@ -29,6 +29,7 @@ static void stats_read_counters(const struct hli_counters *counters, hl_stats *s
     stats->grants = stats_read(&counters->grants);
     stats->retained = stats_read(&counters->retained);
     stats->nodes_now = stats_read(&counters->nodes_now);
+    stats->lanes_now = stats_read(&counters->lanes_now);
     stats->master_changes = stats_read(&counters->master_changes);
     stats->redirects = stats_read(&counters->redirects);
 }

@@ -93,10 +93,11 @@ static void link_hide(struct hli_link *link, const char *secret)
 /* The first link is the server's. */
 static void link_count_up(struct hli_link *link, bool is_up)
 {
-    if (hli_link_is_first(link) && is_up)
-        atomic_fetch_add(link->ups, 1);
-    else if (hli_link_is_first(link))
-        atomic_fetch_sub(link->ups, 1);
+    uint64_t more = is_up ? 1 : UINT64_MAX;
+
+    atomic_fetch_add(link->ups, more);
+    if (hli_link_is_first(link))
+        atomic_fetch_add(link->first_ups, more);
 }
 
 /* Further links have no subscriptions. */
@@ -481,6 +482,7 @@ struct hli_link *hli_link_new(const struct hli_link_setup *setup, struct hli_lin
     link->url = setup->url;
     link->listener = setup->listener;
     link->ups = setup->ups;
+    link->first_ups = setup->first_ups;
     link->first = first ? first : link;
     link->lanes = lanes;
     link->events = events;

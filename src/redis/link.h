@@ -49,7 +49,8 @@ struct hli_link_setup {
     struct hli_link_listener listener;
     void (*log)(hl_log_level level, const char *text, void *arg);
     void *log_arg;
-    atomic_uint_fast64_t *commands, *ups; /* counters of requests, and of links that are up */
+    /* Counters of requests; of links that are up; of first links that are up. */
+    atomic_uint_fast64_t *commands, *ups, *first_ups;
 };
 
 /* Any thread: begins to connect, on the loop. */

@@ -42,7 +42,7 @@ struct hli_link {
     const hl_client_options *settings;
     const struct hli_url *url;
     struct hli_link_listener listener;
-    atomic_uint_fast64_t *ups;
+    atomic_uint_fast64_t *ups, *first_ups;
     struct hli_link *first;  /* the one with the subscriptions; may be itself */
     struct hli_lanes *lanes; /* lanes.c alone looks inside */
     const struct hli_link_events *events;

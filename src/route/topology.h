@@ -36,7 +36,7 @@ struct hli_topology_setup {
     const hl_client_options *settings; /* borrowed */
     struct hli_topology_listener listener;
     struct hli_channel *mailbox; /* of every link (hli_link_set_mailbox()); may be NULL */
-    atomic_uint_fast64_t *commands, *nodes_now; /* counters */
+    atomic_uint_fast64_t *commands, *nodes_now, *lanes_now; /* counters */
 };
 
 struct hli_topology;

@@ -18,7 +18,8 @@ struct hli_link *hli_topology_new_link(struct hli_topology *topology,
                                          .log = topology->setup.listener.log,
                                          .log_arg = topology->setup.listener.arg,
                                          .commands = topology->setup.commands,
-                                         .ups = topology->setup.nodes_now};
+                                         .ups = topology->setup.lanes_now,
+                                         .first_ups = topology->setup.nodes_now};
     struct hli_link *link = hli_lanes_new(&setup);
 
     if (link && topology->setup.mailbox)

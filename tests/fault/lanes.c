@@ -61,6 +61,7 @@ TcpLaw(lanes, are_opened_by_threads_that_meet_up_to_the_option)
     check_int(events_told(&events, HL_EVENT_DISCONNECTED), 0);
     check_int(events_told(&events, HL_EVENT_CONNECTED), 0);
     check_int(stats_of(client).nodes_now, 1);
+    check_int(stats_of(client).lanes_now, 3);
     check_int(stats_of(client).reconnects, 0);
 }
 
@@ -109,6 +110,7 @@ static void expect_lanes_close(hl_client *client)
     struct lanes_seen wanted = {.client = client, .lanes = 1, .lock = new_lock(client, "stock-1")};
 
     check_msg(wait_until(are_closed, &wanted, 60000), "%u lanes are open", lanes_of(client, NULL));
+    check_int(stats_of(client).lanes_now, 1);
     check(redis_wait_clients(server, REDIS_NORMAL, 1, 20000));
 }
 
