@@ -31,7 +31,9 @@ static struct hli_cluster *cluster_of(struct hli_topology *topology)
 
 /* --- the map --- */
 
-/* Of each node that has no slots any more: the one that has the first of them is the new master. */
+/* Of each node that has no slots any more: the one that has the first of them is the new master if
+ * it had none before, as a replica has none. Else slots were moved to another master, with their
+ * keys. */
 static void cluster_tell_changes(struct hli_cluster *cluster)
 {
     const struct hli_topology_listener *listener = hli_cluster_listener(cluster);
@@ -44,7 +46,11 @@ static void cluster_tell_changes(struct hli_cluster *cluster)
             continue;
         hli_address_where(&old->address, from);
         hli_address_where(&heir->address, to);
-        listener->changed(from, to, cluster->said_by, listener->arg);
+        if (heir->had_slots)
+            hli_cluster_log(cluster, HL_LOG_INFO, "%s serves no slots any more: %s", from,
+                            cluster->said_by);
+        else
+            listener->changed(from, to, cluster->said_by, listener->arg);
         if (!heir->is_up && heir->outage.since == 0)
             heir->outage = old->outage; /* the outage of its slots goes on until it is up */
     }
@@ -93,8 +99,10 @@ static bool cluster_set_slots(struct hli_cluster *cluster, const struct hli_clus
 
     if (!link)
         return false;
-    for (size_t i = 0; i < cluster->count; i++)
+    for (size_t i = 0; i < cluster->count; i++) {
+        cluster->nodes[i]->had_slots = cluster->nodes[i]->slots > 0;
         cluster->nodes[i]->slots = 0;
+    }
     for (size_t i = 0; i < map->count; i++)
         for (unsigned slot = map->range[i].first; slot <= map->range[i].last; slot++) {
             struct hli_cluster_node *node = map->range[i].node;

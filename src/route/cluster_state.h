@@ -21,6 +21,7 @@ struct hli_cluster_node { /* loop thread; the link as links are */
     struct hli_outage outage;
     bool is_first;  /* of the first map */
     unsigned slots; /* in the newest map */
+    bool had_slots; /* in the map before */
     struct hli_cluster_node
         *heir;        /* has the first of those that it had in the map before, or NULL */
     hli_ns wanted_at; /* when a node last sent a request here; 0: never */

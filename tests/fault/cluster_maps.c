@@ -132,6 +132,35 @@ FakeLaw(cluster_maps, of_slots_that_alternate_tell_of_each_master_once)
     check_int(events_told(&events, HL_EVENT_MASTER_CHANGED), 2);
 }
 
+static bool has_one_node(void *client)
+{
+    return stats_of(client).nodes_now == 1;
+}
+
+/* As `redis-cli --cluster reshard` does with the last slot of a node: its keys go along. */
+FakeLaw(cluster_maps, that_leave_a_node_without_slots_tell_of_no_other_master)
+{
+    static struct events events;
+    struct fake_node *node[] = {new_fake_node(), new_fake_node()};
+    struct fake_range ranges[] = {{0, 8000, fake_node_port(node[0])},
+                                  {8001, 16383, fake_node_port(node[1])}};
+    char moved[64];
+
+    fake_nodes_set_map(node, 2, ranges, 2);
+    hl_client *client = open_client_at(fake_cluster_url(node[0], node[1]),
+                                       CLIENT(.on_event = count_event, .arg = &events));
+    expect_works(client, 0);
+    ranges[0].port = fake_node_port(node[1]);
+    fake_nodes_set_map(node, 2, ranges, 2);
+    snprintf(moved, sizeof moved, "-MOVED 0 127.0.0.1:%d\r\n", fake_node_port(node[1]));
+    fake_node_set_script(node[0], moved);
+    expect_works(client, 0);
+    check(wait_until(has_one_node, client, 20000));
+    expect_works(client, 8000);
+    check_int(events_told(&events, HL_EVENT_MASTER_CHANGED), 0);
+    check_int(stats_of(client).master_changes, 0);
+}
+
 /* The room of a node that has left is that of the next. What was wrong with the first is not said
  * of the second, which is not connected yet. */
 FakeLaw(cluster_maps, with_a_node_in_the_room_of_another_do_not_mix_them_up)
