@@ -257,6 +257,7 @@ TcpLaw(tokens, that_came_too_late_are_given_to_no_hold)
     late.third = new_owner(late.client);
     uint64_t largest = hold_once(late.fenced);
     expect_gone(server, "stock");
+    expect_ok(hl_client_ping(late.client, -1, ERR)); /* behind the answer to the release */
     proxy_hold(proxy, PROXY_EVERY, PROXY_DOWN);
     int64_t calls = redis_evalsha_calls(server);
     expect_ok(hl_lock_acquire_async(late.fenced,
