@@ -89,7 +89,7 @@ static void gate_sleep(struct hli_gate *gate, hli_ns deadline)
     if (atomic_compare_exchange_strong(&gate->state, &shut, HLI_GATE_SLEPT_AT) ||
         shut == HLI_GATE_SLEPT_AT)
         gate_futex(&gate->state, FUTEX_WAIT, HLI_GATE_SLEPT_AT,
-                     deadline == HLI_NEVER ? NULL : &timeout);
+                   deadline == HLI_NEVER ? NULL : &timeout);
 }
 
 /* True if the gate is OPEN, or was NUDGED; the nudge is consumed. */
