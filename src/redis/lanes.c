@@ -275,24 +275,61 @@ static void lane_open(struct hli_link *link)
         lanes_look_again(lanes);
 }
 
-/* When the last lane is not needed any more, the first one serves its names. A lane with a request
- * in flight is not closed yet: a name's requests go out behind those before them. */
+/* No lane is opened behind these. One that the server refuses would come when the next is closed.
+ */
+static void lanes_stop_behind(struct hli_lanes *lanes, unsigned count)
+{
+    for (unsigned i = count; i < HLI_LANES_MAX; i++) {
+        struct hli_link *link = atomic_load(&lanes->made[i]);
+        if (link)
+            hli_link_stop(link, HL_ECONN, "the connection is not needed any more");
+    }
+}
+
+/* A name's requests go out behind those before them: so a lane with a request in flight, or one
+ * that is lost and may have sent some, is not closed yet. */
+static bool lane_retire(struct hli_link *link)
+{
+    atomic_uint *lane = &link->lanes->open[lane_place(link)];
+    bool may_have_sent = link->state != HLI_LINK_UP && atomic_load(lane) != 0;
+
+    if (may_have_sent || !hli_link_retire(link))
+        return false;
+    atomic_store(lane, 0);
+    return true;
+}
+
+/* The first one serves its names from now on. */
+static bool lanes_close_last(struct hli_lanes *lanes)
+{
+    unsigned last = atomic_load(&lanes->count) - 1;
+    struct hli_link *link = atomic_load(&lanes->made[last]);
+    bool was_up = link->state == HLI_LINK_UP;
+
+    HLI_CHECK(last > 0);
+    lanes_stop_behind(lanes, last + 1);
+    if (!lane_retire(link))
+        return false;
+    atomic_store(&lanes->count, last);
+    lanes->is_whole = lanes_are_up(lanes);
+    if (lanes->is_whole && !was_up) /* it was missed until now */
+        link->listener.up(link, link->listener.arg);
+    return true;
+}
+
+static bool lanes_may_close(const struct hli_lanes *lanes)
+{
+    return atomic_load(&lanes->made[0])->state == HLI_LINK_UP &&
+           atomic_load(&lanes->moves) < LANES_MEETINGS;
+}
+
 static void lanes_shrink(void *arg)
 {
     struct hli_lanes *lanes = arg;
-    unsigned last = atomic_load(&lanes->count) - 1;
-    bool is_needed = atomic_load(&lanes->moves) >= LANES_MEETINGS;
 
-    HLI_CHECK(last > 0);
-    if (!is_needed && !hli_link_retire(atomic_load(&lanes->made[last]))) {
+    if (lanes_may_close(lanes) && !lanes_close_last(lanes))
         hli_timer_set(lanes->setup.loop, &lanes->shrink, hli_after_ms(hli_now(), LANES_AGAIN_MS));
-        return;
-    }
-    if (!is_needed) {
-        atomic_store(&lanes->open[last], 0);
-        atomic_store(&lanes->count, last);
-    }
-    if (atomic_load(&lanes->count) > 1)
+    else if (atomic_load(&lanes->count) > 1)
         lanes_look_again(lanes);
 }
 

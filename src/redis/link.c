@@ -427,16 +427,16 @@ void hli_link_stop(struct hli_link *link, int code, const char *reason)
 {
     hli_link_fail(link, code, reason);
     hli_timer_clear(link->loop, &link->timer);
+    for (int i = 0; i < HLI_LINK_CONNS; i++)
+        hli_handshake_deinit(&link->handshake[i]); /* AUTH */
     link->state = HLI_LINK_STOPPED;
     hli_pubsub_down(&link->pubsub);
 }
 
 bool hli_link_retire(struct hli_link *link)
 {
-    if (link->state != HLI_LINK_UP)
-        return false;
     link_set_retired(link, true); /* before a request can be refused */
-    if (hli_conn_retire(&link->conn[HLI_LINK_COMMANDS])) {
+    if (link->state != HLI_LINK_UP || hli_conn_retire(&link->conn[HLI_LINK_COMMANDS])) {
         hli_link_stop(link, HL_ECONN, "the connection is not needed any more");
         return true;
     }

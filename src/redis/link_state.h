@@ -102,8 +102,8 @@ void hli_link_located(struct hli_link *link, const struct hli_address *address,
                       const hl_error *err);
 void hli_link_stop(struct hli_link *link, int code, const char *reason);
 
-/* Stops a link that is up and has no request in flight; whoever has it in hand sends by the first
- * one from now on. False: it goes on. */
+/* Stops a link that has no request in flight; a thread that has it in hand sends by the first one
+ * from now on. False: it goes on. */
 bool hli_link_retire(struct hli_link *link);
 
 /* True if this link and the first one, or the two connections of the first one, reached different

@@ -443,6 +443,76 @@ TcpLaw(lanes, that_do_not_come_back_leave_waiters_and_calls_to_the_first_one)
     expect_ok(hl_lock_release_as(held[2], owner, ERR));
 }
 
+/* The first one is to serve the names of a lane that is closed. */
+TcpLaw(lanes, are_not_closed_while_the_first_one_is_lost)
+{
+    hl_client *client = lose_for_good(
+        CLIENT(.watchdog_timeout_ms = slow_ms(1500), .outage_timeout_ms = slow_ms(60000)), 0);
+
+    check(events_wait(&events, HL_EVENT_LOST, 1, 20000)); /* the first one's */
+    uint64_t renewals = stats_of(client).renewals;
+    wait_stat(client, renewals, renewals + (LANES - 1) * 9); /* three leases */
+    check_int(lanes_of(client, NULL), LANES);
+    check_int(events_told(&events, HL_EVENT_LOST), 1);
+    for (int i = 1; i < LANES; i++)
+        expect_ok(actor_release(actor[i], held[i], NULL));
+    proxy_refuse(proxy, false);
+    check(events_wait(&events, HL_EVENT_CONNECTED, 1, 60000));
+    expect_outcome(actor_release(actor[0], held[0], NULL), HL_ELOST);
+}
+
+TcpLaw(lanes, that_do_not_come_back_are_not_missed_when_threads_do_not_meet_any_more)
+{
+    hl_client *client = lose_for_good(CLIENT(.watchdog_timeout_ms = slow_ms(1500)), LANES - 1);
+
+    for (int i = 0; i < LANES; i++)
+        expect_works(i);
+    check(events_wait(&events, HL_EVENT_CONNECTED, 1, 60000)); /* it has been closed */
+    check(lanes_of(client, NULL) < LANES);
+    check_int(proxy_accepted(proxy), LANES + 1);
+    for (int i = 0; i < LANES; i++)
+        expect_ok(actor_release(actor[i], held[i], NULL));
+    check_int(events_told(&events, HL_EVENT_LOST), 0);
+}
+
+static int64_t refused_connections(void)
+{
+    const char *info = redis_str(server, "INFO stats");
+    const char *refused = strstr(info, "rejected_connections:");
+    check(refused);
+    return strtoll(refused + strlen("rejected_connections:"), NULL, 10);
+}
+
+static bool has_refused(void *count)
+{
+    return refused_connections() >= *(int64_t *)count;
+}
+
+/* The server has room for two lanes, and the third one comes again and again: also when the second
+ * one has made room for it. */
+TcpLaw(lanes, that_a_full_server_refuses_do_not_come_when_others_are_closed)
+{
+    static struct crowd_of_threads crowd;
+    hl_client *client = open_client(
+        CLIENT(.connections = 3, .backoff_max_ms = 50, .watchdog_timeout_ms = slow_ms(1500)));
+
+    redis_do(server, "CONFIG SET maxclients 4"); /* the test's, two and the one for messages */
+    crowd_begin(&crowd, client, "stock");
+    expect_lanes(client, NULL, 2);
+    check(wait_until(has_refused, &(int64_t){3}, 60000));
+    crowd_end(&crowd);
+    expect_lanes_close(client);
+    int64_t refused = refused_connections();
+    for (int i = 0; i < 500; i++) {
+        expect_ok(hl_client_ping(client, -1, ERR));
+        poll(NULL, 0, 1);
+    }
+    check_int(refused_connections(), refused);
+    check_int(lanes_of(client, NULL), 1);
+    redis_do(server, "CONFIG SET maxclients 100");
+    open_lanes(client, 3);
+}
+
 static void release_it(void *lock)
 {
     expect_ok(hl_lock_release(lock, ERR));
