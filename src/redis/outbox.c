@@ -69,8 +69,6 @@ void hli_outbox_deinit(struct hli_outbox *outbox)
 /* Allocates for the usual size now, since a later request without memory breaks the connection. */
 int hli_outbox_open(struct hli_outbox *outbox, int fd, struct hli_tls *tls)
 {
-    outbox_empty(&outbox->waiting);
-    outbox_free(&outbox->rest);
     if (outbox_reserve(&outbox->waiting, OUTBOX_USUAL_BYTES) < 0 ||
         outbox_reserve(&outbox->spare, OUTBOX_USUAL_BYTES) < 0)
         return HL_ENOMEM;
@@ -79,7 +77,6 @@ int hli_outbox_open(struct hli_outbox *outbox, int fd, struct hli_tls *tls)
     outbox->opened++;
     outbox->is_writing = outbox->is_blocked = outbox->is_broken = outbox->lacks_memory = false;
     outbox->progressed_at = 0;
-    outbox->waiting_count = 0;
     return 0;
 }
 
@@ -98,6 +95,9 @@ void hli_outbox_close(struct hli_outbox *outbox)
         shutdown(outbox->fd, SHUT_RDWR); /* the writing thread returns at once and closes it */
     else
         outbox_close_socket(outbox->fd);
+    outbox_empty(&outbox->waiting); /* AUTH */
+    outbox_free(&outbox->rest);
+    outbox->waiting_count = 0;
     hli_tls_unref(outbox->tls);
     outbox->tls = NULL;
     outbox->fd = -1;

@@ -58,6 +58,21 @@ Test(outbox, keeps_nothing_in_memory_of_what_it_wrote, .init = outbox_begin, .fi
     check(!memmem(outbox.waiting.data, outbox.waiting.size, secret, strlen(secret)));
 }
 
+Test(outbox, keeps_nothing_in_memory_of_what_it_did_not_write, .init = outbox_begin,
+     .fini = outbox_end)
+{
+    static const char secret[] = "open sesame";
+    hli_outbox_put(&outbox, secret, strlen(secret));
+    hli_outbox_close(&outbox);
+    check(outbox.waiting.data != NULL);
+    check(!memmem(outbox.waiting.data, outbox.waiting.size, secret, strlen(secret)));
+    int pair[2];
+    check_int(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    close(peer);
+    peer = pair[1];
+    check_int(hli_outbox_open(&outbox, pair[0], NULL), 0);
+}
+
 Test(outbox, leaves_the_rest_to_the_loop_when_the_socket_is_full, .init = outbox_begin,
      .fini = outbox_end)
 {
