@@ -53,7 +53,7 @@ void hli_address_deinit(struct hli_address *address);
 bool hli_address_is(const struct hli_address *address, const char *host, uint16_t port);
 
 /* "127.0.0.1:6379", "[::1]:6379", or a path, for messages. */
-enum { HLI_WHERE_SIZE = 160 };
+enum { HLI_WHERE_SIZE = 272 };
 void hli_address_where(const struct hli_address *address, char text[HLI_WHERE_SIZE]);
 
 #endif

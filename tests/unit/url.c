@@ -172,6 +172,21 @@ static const char *where_of_all(const struct hli_url *url)
     return text;
 }
 
+/* Addresses in words are compared: those of one host differ by their ports. */
+Test(url, names_the_longest_host_with_its_port)
+{
+    char host[256], where[HLI_WHERE_SIZE];
+    struct hli_address address;
+
+    memset(host, 'h', 255);
+    host[255] = '\0';
+    check_int(hli_address_init(&address, host, 65535), 0);
+    hli_address_where(&address, where);
+    check_int(strlen(where), 255 + strlen(":65535"));
+    check_str(where + 255, ":65535");
+    hli_address_deinit(&address);
+}
+
 Test(url, reads_several_addresses)
 {
     for (size_t i = 0; i < sizeof many / sizeof many[0]; i++) {
