@@ -183,6 +183,8 @@ static void sentinels_accept(struct hli_sentinels *sentinels, struct hli_sentine
     bool is_other = known->host && !hli_address_is(known, answer->master.host, answer->master.port);
     if (is_other)
         hli_address_where(known, was);
+    else if (answer->epoch < 0) /* by an ACL it may not say */
+        answer->epoch = sentinels->known.epoch;
     hli_sentinel_word_move(&sentinels->known, answer);
     hli_address_where(known, is);
     if (is_other)

@@ -86,19 +86,21 @@ WatchLaw(of_a_storm_of_messages_asks_ten_times_a_second)
 }
 
 /* The sentinel that leads a failover names the next master some time before it tells of the switch.
- */
+ * Without a message the client asks every ten seconds: three times take thirty. */
 WatchLaw(hears_of_a_promotion)
 {
     struct fake_server *sentinel = new_sentinel(&first);
 
     open_client_at(url_of(sentinel, NULL), counting());
     expect_watched(sentinel, 1);
+    int64_t began_ms = now_ms();
     fake_server_publish(sentinel, "+promoted-slave", "slave 127.0.0.1:2 127.0.0.1 2 @ other x 1");
     fake_server_publish(sentinel, "+promoted-slave", "slave 127.0.0.1:2 127.0.0.1 2 @ mymaster2 x");
     for (int i = 2; i <= 4; i++) {
         fake_server_publish(sentinel, "+promoted-slave", "slave x 127.0.0.1 2 @ mymaster x 1");
         check(fake_server_wait_count(sentinel, "SUBSCRIBE +switch-master", i, 5000));
     }
+    check(now_ms() - began_ms < 25000);
     check_int(fake_server_count(sentinel, "SENTINEL MASTER"), 4);
 }
 
@@ -188,6 +190,27 @@ WatchLaw(passes_over_a_stale_one_and_its_list)
     second.peers = peer_of(2);
     open_client_at(url_of(sentinel, stale), counting());
     expect_watched(sentinel, 1);
+    fake_server_stop(sentinel);
+    check(fake_server_wait_count(new_one, "SENTINEL MASTER", 1, 20000));
+    check_int(fake_server_count(stale, "SENTINEL MASTER"), 1);
+    check_int(events_told(&events, HL_EVENT_DISCONNECTED), 0);
+}
+
+/* By an ACL it may not tell of the epoch. */
+WatchLaw(by_one_that_does_not_tell_the_epoch_lets_no_stale_one_be_believed)
+{
+    struct fake_server *new_one = new_honest_sentinel(), *stale = new_sentinel(&second);
+    struct fake_server *sentinel = fake_server_start(sentinel_answer, &first);
+
+    first.epoch = epoch_of(5);
+    second.epoch = epoch_of(4);
+    second.address = address_of(1);
+    first.peers = peer_of(fake_server_port(new_one));
+    open_client_at(url_of(sentinel, stale), counting());
+    expect_watched(sentinel, 1);
+    first.epoch = refused;
+    fake_server_publish(sentinel, "+switch-master", "mymaster x");
+    expect_watched(sentinel, 2);
     fake_server_stop(sentinel);
     check(fake_server_wait_count(new_one, "SENTINEL MASTER", 1, 20000));
     check_int(fake_server_count(stale, "SENTINEL MASTER"), 1);
