@@ -300,8 +300,8 @@ TcpLaw(a_closed_client, has_no_shortcut)
 
 TcpLaw(a_grant, that_comes_when_its_claim_is_over_is_not_entered)
 {
-    contention_begin(50, 60000); /* a claim of 200 ms, and no poll */
-    hl_client *rival = open_client(CLIENT(.watchdog_timeout_ms = 120000)); /* renews nothing here */
+    contention_begin(50, 600000); /* a claim of 200 ms, and no poll */
+    hl_client *rival = open_client(CLIENT(.watchdog_timeout_ms = 300000)); /* renews nothing here */
     hl_lock *rivals = new_lock(rival, "stock");
     wait_async(owner, &told, ACQUIRE(.lease_ms = 0));
     expect_settled();

@@ -45,7 +45,8 @@ hl_owner *owner, *other;
 
 void contention_begin(int64_t holders_poll_ms, int64_t poll_ms)
 {
-    holder = open_client(CLIENT(.poll_ms = holders_poll_ms));
+    /* A lease that does not end meanwhile: a waiter asks again then. */
+    holder = open_client(CLIENT(.poll_ms = holders_poll_ms, .watchdog_timeout_ms = 300000));
     held = new_lock(holder, "stock");
     /* A direction that is held for a while does not cost the link. */
     two_links_open(&waiter, CLIENT(.poll_ms = poll_ms, .backoff_min_ms = 1,
