@@ -76,6 +76,7 @@ static void client_on_up(struct hli_link *link, bool is_again, void *arg)
 static void client_on_down(struct hli_link *link, const hl_error *err, void *arg)
 {
     hli_client_link_down(arg, link, err);
+    opening_judge(arg); /* the node may have left the cluster */
 }
 
 static void client_on_failed(struct hli_link *link, const hl_error *err, void *arg)

@@ -19,7 +19,7 @@ static void node_on_up(struct hli_link *link, void *arg)
     const struct hli_topology_listener *listener = hli_cluster_listener(node->cluster);
 
     bool is_again = node->was_up || !node->is_first;
-    node->is_up = hli_link_is_whole(link);
+    node->is_up = node->is_up || link == node->link;
     node->was_up = node->cluster->was_up = true;
     node->has_failed = false;
     hli_outage_end(&node->outage, listener, link);
@@ -31,7 +31,7 @@ static void node_on_down(struct hli_link *link, const hl_error *err, void *arg)
     struct hli_cluster_node *node = arg;
     const struct hli_topology_listener *listener = hli_cluster_listener(node->cluster);
 
-    node->is_up = false;
+    node->is_up = node->is_up && link != node->link;
     hli_cluster_refresh_in(node->cluster, 0);
     hli_outage_begin(&node->outage, listener, link, err);
     listener->down(link, err, listener->arg);
@@ -52,7 +52,8 @@ static void node_on_failed(struct hli_link *link, const hl_error *err, void *arg
     const struct hli_topology_listener *listener = hli_cluster_listener(node->cluster);
 
     node->has_failed = true;
-    hli_cluster_refresh_in(node->cluster, 0);
+    if (link == node->link) /* else the node is in reach, and lacks a further lane */
+        hli_cluster_refresh_in(node->cluster, 0);
     hli_outage_go_on(&node->outage, listener, err);
     if (!hli_cluster_has_hope(node->cluster))
         listener->failed(link, err, listener->arg);
@@ -158,18 +159,23 @@ int hli_cluster_find_node(struct hli_cluster *cluster, const char *host, uint16_
 }
 
 /* Closes the nodes that are left without slots. One that was master before may not know of the new
- * master yet, so nothing that it says counts any more. */
+ * master yet, so nothing that it says counts any more. The requests there have ended; those whose
+ * slots had left the node before are decided on anew, as after a lost connection. */
 void hli_cluster_retire(struct hli_cluster *cluster)
 {
+    const struct hli_topology_listener *listener = hli_cluster_listener(cluster);
     hli_ns now = hli_now();
+    hl_error err;
 
+    hli_fail(&err, HL_ESERVER, "the node serves no slots any more");
     for (size_t i = 0; i < cluster->count; i++) {
         struct hli_cluster_node *node = cluster->nodes[i];
         bool is_wanted = node->wanted_at != 0 && now < hli_after_ms(node->wanted_at, NODE_KEEP_MS);
         if (!node->address.host || node->slots > 0 || is_wanted)
             continue;
-        hli_lanes_stop(node->link, HL_ESERVER, "the node serves no slots any more");
+        hli_lanes_stop(node->link, err.code, err.text);
         hli_address_deinit(&node->address);
         node->is_up = false;
+        listener->down(node->link, &err, listener->arg);
     }
 }

@@ -50,6 +50,14 @@ static struct hli_cluster_node *redirect_node(const struct hli_cluster_node *fro
     return node;
 }
 
+/* It may be new, and not in a map yet. A node that has slots is kept by the map, and is left with
+ * it when a replica takes its place. */
+static void redirect_keep(struct hli_cluster_node *node)
+{
+    if (node->slots == 0)
+        node->wanted_at = hli_now();
+}
+
 /* It did not run: its sender decides anew, and sends it to the slot's new node. */
 static bool redirect_moved(struct hli_cluster_node *from, const struct hli_op *op,
                            struct hli_answer *answer)
@@ -62,7 +70,7 @@ static bool redirect_moved(struct hli_cluster_node *from, const struct hli_op *o
         answer->verdict = HLI_REFUSED;
         return false;
     }
-    node->wanted_at = hli_now();
+    redirect_keep(node);
     hli_cluster_set_slot(from->cluster, slot, node->link);
     answer->verdict = HLI_BOUNCED;
     return false;
@@ -76,7 +84,7 @@ static bool redirect_ask(struct hli_cluster_node *from, struct hli_op *op,
     struct hli_cluster_node *node = redirect_node(from, answer, &slot);
 
     if (node)
-        node->wanted_at = hli_now();
+        redirect_keep(node);
     bool may_go = node && op->bounces <= REDIRECT_BOUNCES;
     if (may_go && hli_link_send_asking(node->link, op))
         return true;

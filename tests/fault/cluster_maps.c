@@ -5,6 +5,7 @@
 
 #include "cluster_fake.h"
 
+#include "support/actor.h"
 #include "support/cluster_slot.h"
 #include "support/events.h"
 
@@ -102,6 +103,64 @@ FakeLaw(cluster_maps, that_have_moved_a_slot_take_a_release_along_whose_node_is_
     struct pair pair = pair_up();
     hl_client *client = open_pair(&pair);
     expect_release_at_second(&pair, hold_at_first(client, &pair), client, 10);
+}
+
+/* The second map does not name the slot of the release again. */
+FakeLaw(cluster_maps, that_leave_a_node_without_slots_take_along_what_strayed_there_before)
+{
+    struct pair pair = pair_up();
+    hl_client *client = open_pair(&pair);
+    hl_lock *lock = hold_at_first(client, &pair);
+
+    expect_ok(hl_lock_release(lock, ERR));
+    check(wait_until(fake_node_has_released, pair.node[0], 10000));
+    pair_move(&pair, client, 10);
+    pair_move(&pair, client, 0);
+    expect_works(client, 16000);
+    check(wait_until(fake_node_has_released, pair.node[1], 10000));
+}
+
+/* A replica has taken its place; what the old master says late must not count. */
+FakeLaw(cluster_maps, that_leave_a_node_without_slots_count_more_than_a_word_from_when_it_had_some)
+{
+    struct pair pair = pair_up();
+    hl_client *client = open_pair(&pair);
+
+    expect_works(client, 16000);
+    fake_node_redirect(pair.node[1], "ASK", 16000, "127.0.0.1", fake_node_port(pair.node[0]));
+    expect_works(client, 16000); /* by the first node */
+    fake_node_set_script(pair.node[1], "");
+    expect_release_at_second(&pair, hold_at_first(client, &pair), client, 0);
+}
+
+static bool is_done(void *actor)
+{
+    return actor_is_done(actor);
+}
+
+static void open_job(void *arg)
+{
+    struct pair *pair = arg;
+
+    open_client_at(
+        fake_cluster_url(pair->node[1], NULL),
+        CLIENT(.connect_timeout_ms = slow_ms(60000), .outage_timeout_ms = slow_ms(60000)));
+}
+
+/* The first node accepts the connection, and says nothing. */
+FakeLaw(cluster_maps, that_leave_out_a_silent_node_end_an_open_that_waits_for_it)
+{
+    static const struct fake_step silent[] = {{"", NULL, 0, FAKE_STALL, 0},
+                                              {"", NULL, 0, FAKE_STALL, 0}};
+    struct pair pair = pair_up();
+    struct actor *actor = actor_start();
+
+    fake_server_play(pair.node[0]->server, silent, 2);
+    actor_begin(actor, open_job, &pair);
+    check(fake_server_wait_play(pair.node[0]->server, 20000));
+    pair_set_map(&pair, 0);
+    check(wait_until(is_done, actor, 20000));
+    actor_await(actor);
 }
 
 /* Of 16 ranges and more that change hands in turn, each master that goes is told of once. */
