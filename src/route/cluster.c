@@ -12,15 +12,11 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/random.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    CLUSTER_EVERY_MS = 60 * 1000,
-    CLUSTER_TROUBLE_MS = 500, /* while a node does not answer: a replica may be elected */
-};
 
 static void cluster_scout_next(struct hli_cluster *cluster);
 
@@ -133,9 +129,15 @@ static bool cluster_is_in_trouble(const struct hli_cluster *cluster)
 
 static void cluster_end_round(struct hli_cluster *cluster)
 {
+    bool is_in_trouble = cluster_is_in_trouble(cluster);
+
     cluster->refreshed_at = hli_now();
-    hli_cluster_refresh_in(cluster,
-                           cluster_is_in_trouble(cluster) ? CLUSTER_TROUBLE_MS : CLUSTER_EVERY_MS);
+    if (!is_in_trouble)
+        cluster->trouble_since = 0;
+    else if (cluster->trouble_since == 0)
+        cluster->trouble_since = cluster->refreshed_at;
+    hli_ns lasts = is_in_trouble ? cluster->refreshed_at - cluster->trouble_since : -1;
+    hli_cluster_refresh_in(cluster, hli_cluster_look_ms(lasts, hli_random_u64()));
 }
 
 static void cluster_end_hole(struct hli_cluster *cluster)

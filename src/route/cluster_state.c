@@ -9,7 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CLUSTER_SOON_MS = 100 }; /* after a word of a node: the map is read at most so often */
+enum {
+    CLUSTER_SOON_MS = 100, /* after a word of a node: the map is read at most so often */
+    CLUSTER_EVERY_MS = 60 * 1000,
+    CLUSTER_TROUBLE_MS = 500, /* while a node does not answer: a replica may be elected ... */
+    CLUSTER_ELECTION_MS = 60 * 1000, /* ... within this time */
+    CLUSTER_LONG_TROUBLE_MS = 5 * 1000
+};
 
 void hli_cluster_log(struct hli_cluster *cluster, hl_log_level level, const char *format, ...)
 {
@@ -28,6 +34,16 @@ void hli_cluster_note_unmapped(struct hli_cluster *cluster, const hl_error *err)
     if (strcmp(cluster->unmapped.text, err->text) != 0)
         hli_cluster_log(cluster, HL_LOG_WARN, "%s", err->text);
     cluster->unmapped = *err;
+}
+
+/* Many clients lose a node at the same time. */
+int64_t hli_cluster_look_ms(hli_ns trouble, uint64_t dice)
+{
+    if (trouble < 0)
+        return CLUSTER_EVERY_MS;
+    int64_t ms =
+        trouble < HLI_MS(CLUSTER_ELECTION_MS) ? CLUSTER_TROUBLE_MS : CLUSTER_LONG_TROUBLE_MS;
+    return ms - (int64_t)(dice % (uint64_t)(ms / 5));
 }
 
 void hli_cluster_refresh_in(struct hli_cluster *cluster, int64_t ms)

@@ -17,7 +17,8 @@ struct hli_cluster_node { /* loop thread; the link as links are */
     struct hli_cluster *cluster;
     struct hli_link *link;
     struct hli_address address; /* owned; host NULL: a room that is free */
-    bool is_up, was_up, has_failed;
+    bool is_up;                 /* its first lane is */
+    bool was_up, has_failed;
     struct hli_outage outage;
     bool is_first;  /* of the first map */
     unsigned slots; /* in the newest map */
@@ -37,6 +38,7 @@ struct hli_cluster {
     bool is_located, was_up, is_stopped;
     int64_t epoch; /* of the map that counts; -1: unknown */
     hli_ns refreshed_at;
+    hli_ns trouble_since;   /* a node with slots is out of reach, or a slot has none; 0: no */
     struct hli_timer timer; /* the next refresh */
 
     struct hli_scout scout; /* one round asks each address once, from the one that answered last */
@@ -63,6 +65,9 @@ void hli_cluster_log(struct hli_cluster *cluster, hl_log_level level, const char
 /* An announced address is of no use: a warning, unless it is the one that was told last. */
 void hli_cluster_note_unmapped(struct hli_cluster *cluster, const hl_error *err);
 
+/* When the map is read next, in milliseconds, if nothing happens before: `trouble` is for how long
+ * a node has been out of reach, -1: none is. `dice` is a random number. Pure. */
+int64_t hli_cluster_look_ms(hli_ns trouble, uint64_t dice);
 /* Refreshes in so many milliseconds, or earlier; but at most every 100. */
 void hli_cluster_refresh_in(struct hli_cluster *cluster, int64_t ms);
 

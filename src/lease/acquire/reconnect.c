@@ -169,7 +169,6 @@ static void reconnect_moved_name(struct hli_name *name, void *arg)
     if (!hli_topology_has_moved(client->topology, name->slot))
         return;
     atomic_store(&name->alone_until, 0); /* its keys are together again */
-    hli_name_forget_lane(name);
     hli_mutex_lock(&name->mutex);
     struct hli_contention *contention = name->contention;
     hli_mutex_unlock(&name->mutex);
