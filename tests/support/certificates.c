@@ -11,6 +11,7 @@
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "fatal.h"
 
@@ -96,4 +97,20 @@ void certificate_make(const char *dir, const struct certificate *what)
     must(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL) == 1 && fclose(file) == 0);
     X509_free(x509);
     EVP_PKEY_free(key);
+}
+
+static void certificate_share_file(const char *from_dir, const char *dir, const char *name,
+                                   const char *suffix)
+{
+    char from[160], path[160];
+    snprintf(from, sizeof from, "%s/%s.%s", from_dir, name, suffix);
+    snprintf(path, sizeof path, "%s/%s.%s", dir, name, suffix);
+    if (link(from, path) != 0)
+        fatal_errno("link %s to %s", from, path);
+}
+
+void certificate_share(const char *from_dir, const char *dir, const char *name)
+{
+    certificate_share_file(from_dir, dir, name, "pem");
+    certificate_share_file(from_dir, dir, name, "key");
 }

@@ -16,4 +16,8 @@ struct certificate {
 
 void certificate_make(const char *dir, const struct certificate *certificate);
 
+/* NAME.pem and NAME.key of another directory of the same file system are in this one, too: links.
+ */
+void certificate_share(const char *from_dir, const char *dir, const char *name);
+
 #endif

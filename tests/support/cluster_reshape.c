@@ -34,7 +34,7 @@ struct redis_server *cluster_add_node(struct redis_cluster *cluster, struct redi
                           "--cluster-master-id",
                           peer.id,
                           NULL};
-    cluster_tool_start(&tool, redis_server_dir(first), argv);
+    cluster_tool_start(&tool, first, argv);
     cluster_tool_finish(&tool, "");
     cluster_await_whole(cluster);
     return node;
@@ -47,7 +47,7 @@ void cluster_remove_node(struct redis_cluster *cluster, struct redis_server *nod
     struct redis_server *other = cluster_node(cluster, cluster_node(cluster, 0) == node);
     struct address address = address_of(other);
     const char *argv[] = {"del-node", address.text, peer.id, NULL};
-    cluster_tool_start(&tool, redis_server_dir(other), argv);
+    cluster_tool_start(&tool, other, argv);
     cluster_tool_finish(&tool, "");
     cluster_free_node(cluster, node);
     cluster_await_whole(cluster);
@@ -66,7 +66,7 @@ struct cluster_reshard cluster_start_reshard(struct redis_cluster *cluster,
                           "--cluster-to",  target.id,    "--cluster-slots", number,
                           "--cluster-yes", NULL};
     cluster_await_whole(cluster);
-    cluster_tool_start(&reshard.tool, redis_server_dir(from), argv);
+    cluster_tool_start(&reshard.tool, from, argv);
     return reshard;
 }
 

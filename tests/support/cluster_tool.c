@@ -14,17 +14,25 @@
 
 enum { CLUSTER_TOOL_MS = 60000 };
 
-void cluster_tool_start(struct cluster_tool *tool, const char *dir, const char *const *argv)
+void cluster_tool_start(struct cluster_tool *tool, const struct redis_server *node,
+                        const char *const *argv)
 {
-    const char *whole[CLUSTER_TOOL_ARGS + 6] = {"redis-cli", "--user", "hltest",
+    const char *whole[CLUSTER_TOOL_ARGS + 9] = {"redis-cli", "--user", "hltest",
                                                 "--pass",    "any",    "--no-auth-warning"};
+    char authority[96];
     int count = 6;
+    snprintf(authority, sizeof authority, "%s/ca.pem", redis_server_dir(node));
+    if (redis_server_has_tls(node)) {
+        whole[count++] = "--tls";
+        whole[count++] = "--cacert";
+        whole[count++] = authority;
+    }
     whole[count++] = "--cluster";
     for (int i = 0; argv[i]; i++) {
         must(i < CLUSTER_TOOL_ARGS - 2);
         whole[count++] = argv[i];
     }
-    snprintf(tool->output, sizeof tool->output, "%s/redis-cli", dir);
+    snprintf(tool->output, sizeof tool->output, "%s/redis-cli", redis_server_dir(node));
     unlink(tool->output);
     tool->pid = spawn_start(&(struct spawn){.argv = (char *const *)whole, .output = tool->output});
 }

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "redis_server.h"
+
 struct cluster_tool {
     pid_t pid; /* 0: none was started, or its end was seen */
     int status;
@@ -16,8 +18,10 @@ struct cluster_tool {
 
 enum { CLUSTER_TOOL_ARGS = 16 };
 
-/* argv: what stands behind --cluster, NULL at the end. dir: for its output. */
-void cluster_tool_start(struct cluster_tool *tool, const char *dir, const char *const *argv);
+/* argv: what stands behind --cluster, NULL at the end. node: one of the cluster, in whose directory
+ * the output is, and with TLS the authority. */
+void cluster_tool_start(struct cluster_tool *tool, const struct redis_server *node,
+                        const char *const *argv);
 
 bool cluster_tool_is_over(struct cluster_tool *tool);
 

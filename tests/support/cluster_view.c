@@ -4,7 +4,8 @@
 /*
  * A line of CLUSTER NODES:
  *     ID HOST:PORT@BUS[,NAME] FLAG[,FLAG]... MASTER-ID PING PONG EPOCH connected RANGE...
- * A range in brackets is a slot on its way, in the line of the node itself.
+ * A range in brackets is a slot on its way, in the line of the node itself. The port is not read:
+ * who asks without TLS is told the ports without TLS, which a node may not have.
  */
 #include "cluster_view.h"
 
@@ -40,17 +41,13 @@ static void peer_read(struct cluster_peer *peer, char *line)
 {
     enum { ID, ADDRESS, FLAGS, MASTER, PING, PONG, EPOCH, LINK, FIELDS };
     char *rest = NULL, *field[FIELDS];
-    *peer = (struct cluster_peer){.port = 0};
+    *peer = (struct cluster_peer){.is_myself = false};
     for (int i = 0; i < FIELDS; i++) {
         field[i] = strtok_r(i == 0 ? line : NULL, " ", &rest);
         must(field[i]);
     }
-    field[ADDRESS][strcspn(field[ADDRESS], "@")] = '\0';
-    const char *colon = strrchr(field[ADDRESS], ':'); /* IPv6 stands there without brackets */
-    must(colon);
     snprintf(peer->id, sizeof peer->id, "%s", field[ID]);
     snprintf(peer->master_id, sizeof peer->master_id, "%s", field[MASTER]);
-    peer->port = (int)strtol(colon + 1, NULL, 10);
     peer->is_myself = peer_has_flag(field[FLAGS], "myself");
     peer->is_master = peer_has_flag(field[FLAGS], "master");
     peer->is_well = strcmp(field[LINK], "connected") == 0 && !peer_has_flag(field[FLAGS], "fail") &&

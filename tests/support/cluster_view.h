@@ -15,7 +15,6 @@ enum { CLUSTER_NODES = 12, CLUSTER_PEERS = 4 * CLUSTER_NODES /* some are found t
 struct cluster_peer {
     char id[41];
     char master_id[41]; /* "-" for a master */
-    int port;
     bool is_myself;
     bool is_master;
     bool is_well;                           /* linked, and not said to be failing */

@@ -45,7 +45,9 @@ static struct redis_server *cluster_start_node(const struct redis_cluster *clust
     must(length < (int)sizeof config);
     return redis_server_start(&(struct redis_options){.cluster = true,
                                                       .tcp = true,
-                                                      .plain = true,
+                                                      .tls = options->tls,
+                                                      .plain = !options->tls,
+                                                      .relative = cluster->node[0],
                                                       .password = options->password,
                                                       .config = config});
 }
@@ -178,8 +180,10 @@ void cluster_free_node(struct redis_cluster *cluster, struct redis_server *node)
     while (cluster->node[i] != node)
         must(++i < cluster->nodes);
     redis_server_stop(node);
-    for (cluster->nodes--; i < cluster->nodes; i++)
+    for (cluster->nodes--; i < cluster->nodes; i++) {
         cluster->node[i] = cluster->node[i + 1];
+        cluster->view[i] = cluster->view[i + 1];
+    }
 }
 
 void cluster_stop(struct redis_cluster *cluster)
@@ -198,7 +202,8 @@ const char *cluster_url_of(const struct redis_cluster *cluster, int first, int c
     static _Thread_local unsigned turn;
     char *text = texts[turn++ % 8];
     int length =
-        snprintf(text, sizeof texts[0], "redis-cluster://%s%s%s",
+        snprintf(text, sizeof texts[0], "%s://%s%s%s",
+                 cluster->options.tls ? "rediss-cluster" : "redis-cluster",
                  login && !strchr(login, ':') ? ":" : "", login ? login : "", login ? "@" : "");
     for (int i = 0; i < count; i++) {
         const struct redis_server *node = cluster->node[(first + i) % cluster->nodes];
@@ -238,6 +243,15 @@ static bool cluster_works(struct redis_server *node)
     return works;
 }
 
+/* By the views as last read; -1: no node of the test. */
+static int cluster_find(const struct redis_cluster *cluster, const char *id)
+{
+    for (int i = 0; i < cluster->nodes; i++)
+        if (strcmp(cluster_view_myself(&cluster->view[i])->id, id) == 0)
+            return i;
+    return -1;
+}
+
 /* What all that are up say; -1 while they differ, or one does not answer. */
 static int cluster_agreed(struct redis_cluster *cluster, int slot)
 {
@@ -252,10 +266,7 @@ static int cluster_agreed(struct redis_cluster *cluster, int slot)
             return -1;
         agreed = master;
     }
-    for (int i = 0; i < cluster->nodes && agreed; i++)
-        if (redis_server_port(cluster->node[i]) == agreed->port)
-            return i;
-    return -1;
+    return agreed ? cluster_find(cluster, agreed->id) : -1;
 }
 
 struct cluster_look {
@@ -315,8 +326,10 @@ static bool cluster_is_linked(const struct redis_cluster *cluster, int i)
 {
     const struct cluster_view *view = &cluster->view[i];
     const struct cluster_peer *self = cluster_view_myself(view);
-    const struct cluster_peer *master = cluster_view_find(view, self->master_id);
-    return self->is_master || (master && redis_replicates(cluster->node[i], master->port));
+    int master = cluster_find(cluster, self->master_id);
+    return self->is_master ||
+           (master >= 0 &&
+            redis_replicates(cluster->node[i], redis_server_port(cluster->node[master])));
 }
 
 static bool cluster_is_whole(void *arg)

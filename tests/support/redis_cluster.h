@@ -25,6 +25,8 @@ struct cluster_options {
     /* Where all listen beside 127.0.0.1, and announce themselves; NULL: there only. */
     const char *host;
     int64_t node_timeout_ms; /* 1000 on an idle machine */
+    bool tls;                /* all speak TLS only, also with each other, and
+                              * redis_server_authority() signs for all; not for cluster_word() */
 };
 
 /* Returns when all is whole: cluster_await_whole(). options may be NULL. */
@@ -36,8 +38,9 @@ enum { CLUSTER_WORD = CLUSTER_NODES * 128 };
 void cluster_word(const struct redis_cluster *cluster, char ret_word[CLUSTER_WORD]);
 struct redis_cluster *cluster_join(const char *word);
 
-/* redis-cluster://127.0.0.1:PORT,..., with the nodes from `first` on, round all of them; login:
- * "password" or "user:password", or NULL. Borrowed: this thread's 8th next call overwrites it. */
+/* redis-cluster://127.0.0.1:PORT,..., with .tls rediss-cluster, with the nodes from `first` on,
+ * round all of them; login: "password" or "user:password", or NULL. Borrowed: this thread's 8th
+ * next call overwrites it. */
 const char *cluster_url(const struct redis_cluster *cluster);
 const char *cluster_url_of(const struct redis_cluster *cluster, int first, int count,
                            const char *login);

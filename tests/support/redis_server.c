@@ -67,9 +67,13 @@ const char *redis_server_authority(void)
 
 static void redis_server_make_certificates(struct redis_server *server)
 {
+    const struct redis_server *relative = server->options.relative;
     snprintf(redis_server_last_authority, sizeof redis_server_last_authority, "%s/ca.pem",
              server->dir);
-    certificate_make(server->dir, &(struct certificate){.name = "ca"});
+    if (relative)
+        certificate_share(relative->dir, server->dir, "ca");
+    else
+        certificate_make(server->dir, &(struct certificate){.name = "ca"});
     certificate_make(server->dir, &(struct certificate){.name = "server",
                                                         .issuer = "ca",
                                                         .hosts = "DNS:localhost,IP:127.0.0.1"});
@@ -107,7 +111,7 @@ static void redis_server_write_config(struct redis_server *server)
     if (options->tls)
         fprintf(file,
                 "port 0\ntls-port %d\ntls-ca-cert-file %s\ntls-cert-file %s/server.pem\n"
-                "tls-key-file %s/server.key\ntls-auth-clients no\n",
+                "tls-key-file %s/server.key\ntls-auth-clients no\ntls-replication yes\n",
                 server->port, redis_server_last_authority, server->dir, server->dir);
     else
         fprintf(file, "port %d\n", server->port);
@@ -120,6 +124,8 @@ static void redis_server_write_config(struct redis_server *server)
         fprintf(file, "%s\n", timestamps);
     if (options->cluster)
         fprintf(file, "cluster-enabled yes\ncluster-announce-ip 127.0.0.1\n");
+    if (options->cluster && options->tls)
+        fprintf(file, "tls-cluster yes\n");
     if (options->password)
         fprintf(file, "requirepass \"%s\"\n", options->password);
     if (options->config)

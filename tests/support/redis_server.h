@@ -34,6 +34,8 @@ struct redis_options {
     bool clock_shim;     /* redis_server_step_clock works */
     const char *password; /* of the default user */
     const char *config;   /* more lines of redis.conf; `user NAME on >pw ...` adds a user */
+    /* With .tls: a server whose authority is this one's, too. NULL: it has one of its own. */
+    const struct redis_server *relative;
 };
 
 /* Returns when the server answers PING. options may be NULL. */

@@ -58,8 +58,12 @@ static struct redis_server *trio_start_node(const struct trio *trio, int i)
                  options->password ? "masterauth " : "", options->password ? options->password : "",
                  replica_of, announce, options->config ? options->config : "");
     must(length < (int)sizeof config);
-    return redis_server_start(&(struct redis_options){
-        .tcp = true, .plain = true, .password = options->password, .config = config});
+    return redis_server_start(&(struct redis_options){.tcp = true,
+                                                      .tls = options->tls,
+                                                      .plain = !options->tls,
+                                                      .relative = trio->node[0],
+                                                      .password = options->password,
+                                                      .config = config});
 }
 
 /* The periods by which sentinels look and talk are 0.1 to 30 s; no configuration has them, and they
@@ -93,7 +97,9 @@ static struct redis_server *trio_start_sentinel(const struct trio *trio, int i, 
     struct redis_server *sentinel =
         redis_server_start(&(struct redis_options){.sentinel = true,
                                                    .tcp = true,
-                                                   .plain = true,
+                                                   .tls = options->tls,
+                                                   .plain = !options->tls,
+                                                   .relative = trio->node[0],
                                                    .password = options->sentinel_password,
                                                    .config = config});
     trio_hurry(trio, sentinel);
@@ -166,7 +172,8 @@ const char *trio_url_of(const struct trio *trio, int first, int count, const cha
         length += snprintf(hosts + length, sizeof hosts - (size_t)length, "%s127.0.0.1:%d",
                            i > 0 ? "," : "",
                            redis_server_port(trio->sentinel[(first + i) % TRIO_SENTINELS]));
-    snprintf(text, sizeof texts[0], "redis-sentinel://%s%s%s%s/" SENTINEL_MASTER,
+    snprintf(text, sizeof texts[0], "%s://%s%s%s%s/" SENTINEL_MASTER,
+             trio->options.tls ? "rediss-sentinel" : "redis-sentinel",
              login && !strchr(login, ':') ? ":" : "", login ? login : "", login ? "@" : "", hosts);
     return text;
 }

@@ -33,6 +33,8 @@ struct trio_options {
     int64_t failover_timeout_ms; /* 3000: a failover that failed is tried again after twice this */
     bool unhurried; /* the sentinels keep to their usual periods, and so demote an old master that
                      * lives only 10 s after they have another */
+    bool tls;       /* all speak TLS only, also with each other, and redis_server_authority() signs
+                     * for all; not for trio_word() */
 };
 
 /* Returns when a failover would succeed at once: trio_await_whole(). options may be NULL. */
@@ -44,9 +46,9 @@ enum { TRIO_WORD = (TRIO_SENTINELS + TRIO_NODES) * 128 };
 void trio_word(const struct trio *trio, char ret_word[TRIO_WORD]);
 struct trio *trio_join(const char *word);
 
-/* redis-sentinel://127.0.0.1:PORT,.../mymaster, with the sentinels from `first` on, round the
- * three; login: "password" or "user:password" of the nodes, or NULL. Borrowed: this thread's 8th
- * next call overwrites it. */
+/* redis-sentinel://127.0.0.1:PORT,.../mymaster, with .tls rediss-sentinel, with the sentinels from
+ * `first` on, round the three; login: "password" or "user:password" of the nodes, or NULL.
+ * Borrowed: this thread's 8th next call overwrites it. */
 const char *trio_url(const struct trio *trio);
 const char *trio_url_of(const struct trio *trio, int first, int count, const char *login);
 
