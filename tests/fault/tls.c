@@ -379,6 +379,32 @@ TlsLaw(client_closes_in_the_middle_of_a_handshake)
     close(fd);
 }
 
+static void expect_wanted(const char *host, const char *server_name, const char *wanted)
+{
+    char url[64];
+    struct tls_relay *relay = new_relay(TLS_RELAY_HONEST, url);
+    snprintf(url, sizeof url, "rediss://%s:%d", host, tls_relay_port(relay));
+    lock_once(open_client_at(url, KNOWN(.tls_server_name = server_name)));
+    check(tls_relay_connections(relay) >= 2);
+    for (int i = 0; i < tls_relay_connections(relay); i++)
+        check_str(tls_relay_wanted_host(relay, i), wanted);
+}
+
+/* A server with certificates for several hosts chooses by it (SNI). */
+TlsLaw(tells_the_server_which_host_it_wants_unless_it_knows_an_address_only)
+{
+    certificate_make(redis_server_dir(server),
+                     &(struct certificate){.name = "server",
+                                           .issuer = "ca",
+                                           .hosts = "DNS:localhost,DNS:redis.example,IP:127.0.0.1,"
+                                                    "IP:10.0.0.3"});
+    expect_wanted("localhost", NULL, "localhost");
+    expect_wanted("localhost", "redis.example", "redis.example");
+    expect_wanted("127.0.0.1", "redis.example", "redis.example");
+    expect_wanted("127.0.0.1", NULL, "");
+    expect_wanted("localhost", "10.0.0.3", "");
+}
+
 /* A peer may ask for new keys at any time; the answer goes out between two requests. */
 TlsLaw(new_keys_are_answered_while_requests_go_on)
 {

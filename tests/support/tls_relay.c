@@ -30,11 +30,13 @@ struct tls_relay {
     atomic_bool is_over;
     atomic_int new_keys, answers, asked, hellos, connections;
     pthread_t thread, worker[RELAY_CONNECTIONS];
+    pthread_mutex_t mutex; /* guards the line below */
+    char wanted_host[RELAY_CONNECTIONS][256];
 };
 
 struct relay_connection {
     struct tls_relay *relay;
-    int client;
+    int client, number;
 };
 
 static void relay_on_message(int is_sent, int version, int type, const void *bytes, size_t length,
@@ -49,6 +51,19 @@ static void relay_on_message(int is_sent, int version, int type, const void *byt
         atomic_fetch_add(&relay->new_keys, 1);
     if (*(const unsigned char *)bytes == HANDSHAKE_CLIENT_HELLO)
         atomic_fetch_add(&relay->hellos, 1);
+}
+
+static int relay_on_hello(SSL *ssl, int *alert, void *arg)
+{
+    const struct relay_connection *connection = SSL_get_app_data(ssl);
+    struct tls_relay *relay = arg;
+    const char *host = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+    (void)alert;
+    pthread_mutex_lock(&relay->mutex);
+    snprintf(relay->wanted_host[connection->number], sizeof relay->wanted_host[0], "%s",
+             host ? host : "");
+    pthread_mutex_unlock(&relay->mutex);
+    return SSL_TLSEXT_ERR_OK;
 }
 
 static void relay_make_blocking(int fd)
@@ -126,7 +141,7 @@ static void *relay_connection_run(void *arg)
     relay_make_blocking(client);
     relay_make_blocking(server);
     SSL *ssl = SSL_new(relay->context);
-    must(ssl && SSL_set_fd(ssl, client));
+    must(ssl && SSL_set_fd(ssl, client) && SSL_set_app_data(ssl, connection));
     relay_serve(relay, ssl, client, server);
     SSL_free(ssl);
     close(client);
@@ -146,7 +161,7 @@ static void *relay_run(void *arg)
             continue;
         struct relay_connection *connection = malloc(sizeof *connection);
         must(connection && count < RELAY_CONNECTIONS);
-        *connection = (struct relay_connection){relay, client};
+        *connection = (struct relay_connection){relay, client, count};
         must(pthread_create(&relay->worker[count], NULL, relay_connection_run, connection) == 0);
         atomic_store(&relay->connections, count + 1);
     }
@@ -177,6 +192,9 @@ struct tls_relay *tls_relay_start(struct redis_server *server, const char *dir,
     SSL_CTX_clear_mode(relay->context, SSL_MODE_AUTO_RETRY);
     SSL_CTX_set_msg_callback(relay->context, relay_on_message);
     SSL_CTX_set_msg_callback_arg(relay->context, relay);
+    pthread_mutex_init(&relay->mutex, NULL);
+    SSL_CTX_set_tlsext_servername_callback(relay->context, relay_on_hello);
+    SSL_CTX_set_tlsext_servername_arg(relay->context, relay);
     relay->fd = listener_open_tcp(&relay->port);
     must(relay->fd >= 0);
     must(pthread_create(&relay->thread, NULL, relay_run, relay) == 0);
@@ -192,6 +210,7 @@ void tls_relay_stop(void *arg)
         pthread_join(relay->worker[i], NULL);
     close(relay->fd);
     SSL_CTX_free(relay->context);
+    pthread_mutex_destroy(&relay->mutex);
     free(relay);
 }
 
@@ -218,4 +237,12 @@ int tls_relay_hellos(struct tls_relay *relay)
 int tls_relay_connections(struct tls_relay *relay)
 {
     return atomic_load(&relay->connections);
+}
+
+const char *tls_relay_wanted_host(struct tls_relay *relay, int i)
+{
+    pthread_mutex_lock(&relay->mutex);
+    const char *host = relay->wanted_host[i]; /* it is written once */
+    pthread_mutex_unlock(&relay->mutex);
+    return host;
 }

@@ -12,6 +12,7 @@ struct redis_server;
 struct tls_relay;
 
 enum tls_relay_manner {
+    TLS_RELAY_HONEST,       /* it only passes on what is said */
     TLS_RELAY_NEW_KEYS,     /* before each answer it asks for new keys (TLS 1.3) */
     TLS_RELAY_JUNK,         /* in place of its first answer comes a record that nobody encrypted */
     TLS_RELAY_RENEGOTIATES, /* once, behind the first answer, it asks for a new handshake (TLS 1.2)
@@ -29,5 +30,7 @@ int tls_relay_new_keys(struct tls_relay *relay); /* how many times a client chan
 int tls_relay_asked(struct tls_relay *relay);    /* renegotiations */
 int tls_relay_hellos(struct tls_relay *relay);   /* ClientHellos */
 int tls_relay_connections(struct tls_relay *relay);
+/* The host that connection i asked for (SNI); "": for none, or its ClientHello has not come. */
+const char *tls_relay_wanted_host(struct tls_relay *relay, int i);
 
 #endif
