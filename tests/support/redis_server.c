@@ -62,16 +62,17 @@ static char redis_server_last_authority[80];
 
 const char *redis_server_authority(void)
 {
-    return redis_server_last_authority;
+    return getenv(REDIS_SERVER_AUTHORITY) ? getenv("SSL_CERT_FILE") : redis_server_last_authority;
 }
 
 static void redis_server_make_certificates(struct redis_server *server)
 {
     const struct redis_server *relative = server->options.relative;
+    const char *dir = relative ? relative->dir : getenv(REDIS_SERVER_AUTHORITY);
     snprintf(redis_server_last_authority, sizeof redis_server_last_authority, "%s/ca.pem",
              server->dir);
-    if (relative)
-        certificate_share(relative->dir, server->dir, "ca");
+    if (dir)
+        certificate_share(dir, server->dir, "ca");
     else
         certificate_make(server->dir, &(struct certificate){.name = "ca"});
     certificate_make(server->dir, &(struct certificate){.name = "server",

@@ -63,7 +63,9 @@ const char *redis_server_socket(const struct redis_server *server);
 const char *redis_server_dir(const struct redis_server *server);
 int redis_server_port(const struct redis_server *server); /* that of the URL; 0 on a unix socket */
 bool redis_server_has_tls(const struct redis_server *server);
-/* The authority of the server with TLS that was started last. */
+/* The authority of the server with TLS that was started last, or of all servers of a run: the
+ * directory that the variable names has it (shared_servers_start()). */
+#define REDIS_SERVER_AUTHORITY "HL_TEST_AUTHORITY"
 const char *redis_server_authority(void);
 pid_t redis_server_pid(const struct redis_server *server);
 bool redis_server_is_up(const struct redis_server *server);     /* neither killed nor frozen */

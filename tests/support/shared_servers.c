@@ -5,10 +5,12 @@
 #include "shared_servers.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 
+#include "certificates.h"
 #include "fatal.h"
 #include "redis_link.h"
 #include "redis_program.h"
@@ -20,11 +22,18 @@ static const char variable[] = "HL_TEST_SHARED_SERVERS";
 /* In the process that starts the tests. */
 static struct trio *program_trio;
 static struct redis_cluster *program_cluster;
+static char program_authority[64]; /* its directory */
+
+static bool has_tls(void)
+{
+    const char *kind = getenv("HL_TEST_SERVER");
+    return kind && strcmp(kind, "tls") == 0;
+}
 
 enum shared_servers shared_servers_wanted(void)
 {
     const char *kind = getenv("HL_TEST_SERVER");
-    if (!kind || strcmp(kind, "tls") == 0)
+    if (!kind || has_tls())
         return SHARED_NONE;
     if (strcmp(kind, "sentinel") == 0)
         return SHARED_TRIO;
@@ -57,18 +66,47 @@ static void start_cluster(bool is_plain)
     setenv(variable, word, 1);
 }
 
+/* Beside the servers' directories, which have its files by links. */
+static void start_authority(void)
+{
+    char path[80];
+    const char *base = getenv("TMPDIR");
+    snprintf(program_authority, sizeof program_authority, "%s/hl-authority-XXXXXX",
+             base && strlen(base) < 40 ? base : "/tmp");
+    if (!mkdtemp(program_authority))
+        fatal_errno("mkdtemp %s", program_authority);
+    certificate_make(program_authority, &(struct certificate){.name = "ca"});
+    snprintf(path, sizeof path, "%s/ca.pem", program_authority);
+    setenv(REDIS_SERVER_AUTHORITY, program_authority, 1);
+    setenv("SSL_CERT_FILE", path, 1);
+}
+
+static void stop_authority(void)
+{
+    static const char *const files[] = {"/ca.pem", "/ca.key", ""};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char path[80];
+        snprintf(path, sizeof path, "%s%s", program_authority, files[i]);
+        must(remove(path) == 0);
+    }
+}
+
 void shared_servers_start(enum shared_servers kind)
 {
     if (kind == SHARED_TRIO)
         start_trio();
     else if (kind != SHARED_NONE)
         start_cluster(kind == SHARED_PLAIN_CLUSTER);
+    else if (has_tls())
+        start_authority();
 }
 
 void shared_servers_stop(void)
 {
     trio_stop(program_trio);
     cluster_stop(program_cluster);
+    if (program_authority[0])
+        stop_authority();
 }
 
 /* Held until the test's process ends. */

@@ -8,6 +8,10 @@
  * masters, and is emptied before each law. Tests of one program use them one after another.
  *
  * A law that is about one server is left out then (SingleLaw, TcpLaw).
+ *
+ * With HL_TEST_SERVER=tls each law has a server of its own, and what they share is the authority.
+ * It is there before the first process of a test, and OpenSSL takes it for the system's: so clients
+ * of other processes, and clients without options, accept these servers, too.
  */
 #ifndef HL_TEST_SHARED_SERVERS_H
 #define HL_TEST_SHARED_SERVERS_H
