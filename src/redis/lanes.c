@@ -19,7 +19,7 @@
 #include <string.h>
 
 /* So many calls within this time find all lanes busy: then another lane is worth a connection. It
- * is not any more when fewer calls than that find their own lane busy for the time of a lease. */
+ * is not any more when for the time of a lease fewer calls than that find the first one busy. */
 enum { LANES_MEETINGS = 100, LANES_MEETINGS_MS = 1000 };
 enum { LANES_AGAIN_MS = 500 }; /* a lane that is not needed had a request in flight */
 /* With so many requests in flight, they go out in chunks (conn.c). */
@@ -35,7 +35,8 @@ struct hli_lanes {
     atomic_uint count;               /* of those that have been open */
     _Atomic hli_ns meetings_since;   /* atomic: calls that found no free lane */
     atomic_uint meetings;
-    atomic_uint moves; /* calls that found their own lane busy, since the last look at it */
+    atomic_uint needs; /* calls that found the first lane busy, since the last look at it; counted
+                          up to LANES_MEETINGS */
     struct hli_task grow;
     struct hli_timer shrink; /* set while further lanes are open */
     bool is_whole;           /* loop thread: see hli_link_is_whole() */
@@ -104,15 +105,24 @@ static void lanes_note_meeting(struct hli_link *first)
     }
 }
 
+static void lanes_note_need(struct hli_lanes *lanes)
+{
+    if (atomic_load_explicit(&lanes->needs, memory_order_relaxed) < LANES_MEETINGS)
+        atomic_fetch_add_explicit(&lanes->needs, 1, memory_order_relaxed);
+}
+
 unsigned hli_link_free_lane(struct hli_link *first, unsigned lane)
 {
     unsigned count = hli_link_lanes(first), limit = (unsigned)first->settings->connections;
 
-    if (limit > 1 && lane_has_crowd(first))
-        return 0;
-    if (limit == 1 || lane_is_free(hli_link_lane(first, lane)))
+    if (limit == 1)
         return lane;
-    atomic_fetch_add_explicit(&first->lanes->moves, 1, memory_order_relaxed);
+    if (lane_has_crowd(first))
+        return 0;
+    if (!lane_is_free(first))
+        lanes_note_need(first->lanes);
+    if (lane_is_free(hli_link_lane(first, lane)))
+        return lane;
     for (unsigned i = 1; i < count; i++) {
         unsigned other = atomic_load(&first->lanes->open[(lane % HLI_LANES_MAX + i) % count]);
         if (lane_is_free(hli_link_lane(first, other)))
@@ -255,7 +265,7 @@ static void lanes_look_again(struct hli_lanes *lanes)
 {
     int64_t lease_ms = lanes->setup.settings->watchdog_timeout_ms;
 
-    atomic_store(&lanes->moves, 0);
+    atomic_store(&lanes->needs, 0);
     hli_timer_set(lanes->setup.loop, &lanes->shrink, hli_after_ms(hli_now(), lease_ms));
 }
 
@@ -320,7 +330,7 @@ static bool lanes_close_last(struct hli_lanes *lanes)
 static bool lanes_may_close(const struct hli_lanes *lanes)
 {
     return atomic_load(&lanes->made[0])->state == HLI_LINK_UP &&
-           atomic_load(&lanes->moves) < LANES_MEETINGS;
+           atomic_load(&lanes->needs) < LANES_MEETINGS;
 }
 
 static void lanes_shrink(void *arg)

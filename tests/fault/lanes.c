@@ -142,6 +142,41 @@ TcpLaw(lanes, are_closed_when_threads_do_not_meet_any_more)
     check_int(stats_of(client).reconnects, 0);
 }
 
+static void *work_on(void *arg)
+{
+    struct crowd_of_threads *pair = arg;
+    hl_lock *lock = pair->lock[atomic_fetch_add(&pair->next, 1)];
+
+    while (!atomic_load(&pair->is_over)) {
+        expect_ok(hl_lock_acquire(lock, ERR));
+        expect_ok(hl_lock_release(lock, ERR));
+    }
+    return NULL;
+}
+
+/* Each has a lane of its own by then, so that neither finds its own one busy. */
+TcpLaw(lanes, stay_open_as_long_as_two_threads_work)
+{
+    static struct crowd_of_threads pair;
+    proxy = new_proxy();
+    hl_client *client = open_client_at(
+        proxy_url(proxy), CLIENT(.connections = 2, .watchdog_timeout_ms = slow_ms(1500)));
+    hl_lock *lock = new_lock(client, "held");
+
+    open_lanes(client, 2);
+    for (int i = 0; i < 2; i++)
+        pair.lock[i] = new_lock(client, i == 0 ? "stock-0" : "stock-1");
+    for (int i = 0; i < 2; i++)
+        check_int(pthread_create(&pair.thread[i], NULL, work_on, &pair), 0);
+    expect_ok(hl_lock_acquire(lock, ERR));
+    wait_stat(client, renewals, 5 * 3); /* leases */
+    atomic_store(&pair.is_over, true);
+    for (int i = 0; i < 2; i++)
+        pthread_join(pair.thread[i], NULL);
+    expect_ok(hl_lock_release(lock, ERR));
+    check_int(proxy_accepted(proxy), 3);
+}
+
 static struct hli_link *further_lane(hl_client *client)
 {
     struct hli_link *first = hli_client_link(client, 0, 0), *lane = first;
