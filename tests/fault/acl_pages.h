@@ -1,0 +1,172 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The rights that each primitive's page lists, for names that begin with `lock:`; and a user who
+ * has them, or all of them but one.
+ */
+#ifndef HL_TEST_ACL_PAGES_H
+#define HL_TEST_ACL_PAGES_H
+
+#include "acl_scene.h"
+
+struct page {
+    const char *name;
+    void (*use)(struct scene *scene);
+    bool is_lock;              /* it needs lock_rights as well */
+    const char *const *rights; /* the last one is NULL */
+};
+
+/* Each right as its page has it, for names without a brace of their own: keys and channels are
+ * derived from such a name in braces. The channel by which a lock is granted is another in a
+ * cluster. */
+static const char *const lock_rights[] = {"~lock:*",
+                                          "~hirelock_queue:{lock:*",
+                                          "&redisson_lock__channel:{lock:*",
+                                          "+hget",
+                                          "+hset",
+                                          "+hincrby",
+                                          "+hrandfield",
+                                          "+del",
+                                          "+pttl",
+                                          "+pexpire",
+                                          "+pexpireat",
+                                          "+time",
+                                          "+zadd",
+                                          "+zpopmin",
+                                          "+zcard",
+                                          "+zrem",
+                                          NULL};
+/* Messages that stay in a shard, or go to all who listen. */
+static const char *const sharded_rights[] = {"+pubsub|shardnumsub", "+spublish", "+ssubscribe",
+                                             "+sunsubscribe", NULL};
+static const char *const plain_rights[] = {"+pubsub|numsub", "+publish", "+subscribe",
+                                           "+unsubscribe", NULL};
+static const char *const no_rights[] = {NULL};
+static const char *const fenced_rights[] = {
+    "~redisson_lock_token:{lock:*", "+incrby", "+incr", "+get", "+set", NULL};
+static const char *const fair_rights[] = {"~redisson_lock_queue:{lock:*",
+                                          "~redisson_lock_timeout:{lock:*",
+                                          "~hirelock_fair:{lock:*",
+                                          "+exists",
+                                          "+lindex",
+                                          "+lrange",
+                                          "+lrem",
+                                          "+rpush",
+                                          "+zscore",
+                                          "+zrangebyscore",
+                                          "+zrevrangebyscore",
+                                          "+hmget",
+                                          "+hdel",
+                                          NULL};
+static const char *const rw_rights[] = {"~{lock:*",
+                                        "~hirelock_rw_writer:{lock:*",
+                                        "&redisson_rwlock:{lock:*",
+                                        "+hmget",
+                                        "+hdel",
+                                        "+hgetall",
+                                        "+hlen",
+                                        "+get",
+                                        "+set",
+                                        "+hscan",
+                                        NULL};
+static const char *const semaphore_rights[] = {"~lock:*",
+                                               "~hirelock_note:{lock:*",
+                                               "&redisson_sc:{lock:*",
+                                               "+get",
+                                               "+set",
+                                               "+del",
+                                               "+exists",
+                                               "+incrby",
+                                               "+decrby",
+                                               NULL};
+static const char *const permit_rights[] = {"~lock:*",
+                                            "~{lock:*",
+                                            "&redisson_sc:{lock:*",
+                                            "+get",
+                                            "+set",
+                                            "+del",
+                                            "+exists",
+                                            "+incrby",
+                                            "+decrby",
+                                            "+zadd",
+                                            "+zrem",
+                                            "+zscore",
+                                            "+zcount",
+                                            "+zcard",
+                                            "+zrange",
+                                            "+zremrangebyscore",
+                                            "+pttl",
+                                            "+pexpire",
+                                            "+time",
+                                            NULL};
+static const char *const latch_rights[] = {"~lock:*",
+                                           "~hirelock_note:{lock:*",
+                                           "&redisson_countdownlatch__channel__{lock:*",
+                                           "+get",
+                                           "+set",
+                                           "+del",
+                                           "+exists",
+                                           "+decr",
+                                           NULL};
+
+static const struct page page_of_locks = {"lock", use_lock, true, no_rights};
+static const struct page page_of_fair_locks = {"fair lock", use_fair, true, fair_rights};
+static const struct page page_of_latches = {"latch", use_latch, false, latch_rights};
+
+static const struct page *const pages[] = {
+    &page_of_locks,
+    &(const struct page){"multi-lock", use_multi, true, no_rights},
+    &(const struct page){"spin lock", use_spin, true, no_rights},
+    &page_of_fair_locks,
+    &(const struct page){"fenced lock", use_fenced, true, fenced_rights},
+    &(const struct page){"read-write lock", use_rw, true, rw_rights},
+    &(const struct page){"semaphore", use_semaphore, false, semaphore_rights},
+    &(const struct page){"permits", use_permits, false, permit_rights},
+    &page_of_latches};
+enum { PAGES = sizeof pages / sizeof pages[0] };
+
+/* From a name with a brace of its own keys and channels are derived without another. */
+static inline void acl_give_one(struct redis_server *node, const char *right, bool is_braced)
+{
+    const char *brace = strchr(right, '{');
+    char text[96];
+
+    if (is_braced && brace)
+        snprintf(text, sizeof text, "%.*s%s", (int)(brace - right), right, brace + 1);
+    else
+        snprintf(text, sizeof text, "%s", right);
+    redis_do(node, "ACL SETUSER locker %s", text);
+}
+
+/* The node's user `locker` has these rights but one, or all of them: NULL. The last list is NULL.
+ * The node has neither scripts nor a log of denials then. */
+static inline void acl_give(struct redis_server *node, const char *const *const *lists,
+                            bool is_braced, const char *but)
+{
+    redis_do(node, "ACL SETUSER locker reset resetchannels on >password");
+    for (; *lists; lists++)
+        for (const char *const *right = *lists; *right; right++)
+            if (!but || strcmp(*right, but) != 0)
+                acl_give_one(node, *right, is_braced);
+    redis_do(node, "SCRIPT FLUSH");
+    redis_do(node, "ACL LOG RESET");
+}
+
+/* What the node denied, but for one command, or NULL. Borrowed until the next call. */
+static inline const char *acl_denied_at(struct redis_server *node, const char *but)
+{
+    static char object[128];
+    redisReply *log = redis_command(node, "ACL LOG");
+    bool is_denied = false;
+
+    check(log && log->type == REDIS_REPLY_ARRAY);
+    for (size_t i = 0; i < log->elements && !is_denied; i++) {
+        snprintf(object, sizeof object, "%s", log->element[i]->element[7]->str);
+        is_denied = !but || strcmp(object, but) != 0;
+    }
+    freeReplyObject(log);
+    return is_denied ? object : NULL;
+}
+
+#endif
