@@ -9,7 +9,7 @@
 
 #define LEAST_COMMANDS                                                                             \
     "-@all +evalsha +script|load +hget +hset +hincrby +hgetall +pexpire +pttl +del "               \
-    "+time +publish +subscribe +unsubscribe +hmget +hlen +hdel +get +set +exists +hrandfield "     \
+    "+time +publish +subscribe +unsubscribe +hmget +hlen +hdel +get +set +hrandfield "             \
     "+hscan"
 #define LEAST_KEYS                                                                                 \
     "resetkeys ~app:* ~{app:* ~hirelock_rw_writer:{app:* resetchannels &redisson_rwlock:{app:*"
