@@ -63,6 +63,38 @@ TcpLaw(nodes, of_one_server_are_that_server)
     check_int(hl_client_nodes(NULL, note_node, NULL), HL_EINVAL);
 }
 
+static int64_t since_of(hl_client *client)
+{
+    struct seen seen = nodes_of(client);
+
+    check_int(seen.count, 1);
+    return seen.node[0].since_ms;
+}
+
+static bool is_older(void *client)
+{
+    return since_of(client) >= 500;
+}
+
+/* The clock of the test, which looks before and behind, bounds it on both sides; both round. */
+TcpLaw(nodes, tell_since_when_they_are_connected_this_time)
+{
+    static struct events events;
+    int64_t began_ms = now_ms();
+    hl_client *client = open_client(CLIENT(.on_event = count_event, .arg = &events));
+    int64_t opened_ms = now_ms();
+
+    check(wait_until(is_older, client, 20000));
+    int64_t asked_ms = now_ms(), since_ms = since_of(client), told_ms = now_ms();
+    check(since_ms >= asked_ms - opened_ms - 2 && since_ms <= told_ms - began_ms + 1);
+    began_ms = now_ms();
+    redis_do(server, "CLIENT KILL TYPE normal");
+    check(events_wait(&events, HL_EVENT_CONNECTED, 1, 30000));
+    since_ms = since_of(client);
+    check_msg(since_ms >= 0 && since_ms <= now_ms() - began_ms + 1, "%d ms", (int)since_ms);
+    check(wait_until(is_older, client, 20000));
+}
+
 static bool has_no_node(void *client)
 {
     return stats_of(client).nodes_now == 0;
