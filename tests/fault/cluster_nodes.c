@@ -11,6 +11,22 @@
 
 #include "support/cluster_reshape.h"
 
+#include <stdio.h>
+
+/* A node of the cluster says so. */
+static void expect_said_by_node(struct events *told)
+{
+    char says[64];
+
+    for (int i = 0; i < cluster_nodes(cluster); i++) {
+        int port = redis_server_port(cluster_node(cluster, i));
+        snprintf(says, sizeof says, "node 127.0.0.1:%d says so", port);
+        if (strcmp(told->reason[HL_EVENT_MASTER_CHANGED], says) == 0)
+            return;
+    }
+    check_msg(false, "told: %s", told->reason[HL_EVENT_MASTER_CHANGED]);
+}
+
 /* One holds and one waits at the node that fails over; others hold at the other nodes. */
 static void expect_failover(struct redis_server *(*fail)(const char *name))
 {
@@ -30,6 +46,8 @@ static void expect_failover(struct redis_server *(*fail)(const char *name))
     server = fail(name);
     check(events_wait(&events, HL_EVENT_MASTER_CHANGED, 1, 60000));
     check(events_wait(&others, HL_EVENT_MASTER_CHANGED, 1, 60000));
+    expect_said_by_node(&events);
+    expect_said_by_node(&others);
     check(wait_until(is_renewed_or_lost, holder, 60000));
     expect_held_or_lost(holder, held, &events);
     expect_told(actor);
