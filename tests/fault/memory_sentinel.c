@@ -5,7 +5,7 @@
  * client comes to the new master all the same. The masters are real. The sentinel is a fake one in
  * a process of its own, whose memory is not short: real ones take seconds for each failover. */
 
-#include "memory_kit.h"
+#include "memory_growth.h"
 #include "sentinel_kit.h"
 
 #include "support/process.h"
@@ -129,27 +129,11 @@ static void switch_verify(void *arg, bool failed)
     check_int(census_files(), files_before);
 }
 
-/* A leak makes each sweep leave more behind; malloc's own noise makes only some of them do so. The
- * client asks ten times a second at most, so these are of each sixth allocation. */
-static void expect_no_leaks(struct failing_scenario scenario)
-{
-    struct deadline deadline = deadline_of_wait(60000);
-    size_t before, now = SIZE_MAX;
-
-    scenario.step = 6;
-    do {
-        check_msg(!deadline_is_over(deadline), "each sweep leaves memory behind");
-        before = now;
-        failing_malloc_sweep(&scenario);
-        now = mallinfo2().uordblks;
-    } while (before == SIZE_MAX || now > before);
-}
-
 Test(memory_sentinel, one_failure_keeps_no_client_from_a_new_master, .init = memory_sentinel_up,
      .fini = memory_sentinel_down, .timeout = 300)
 {
     bool is_there;
-    const struct failing_scenario scenario = {
+    struct failing_scenario scenario = {
         .scope = FAILING_PROCESS, .run = switch_run, .verify = switch_verify, .arg = &is_there};
 
     client = open_at_sentinels();
@@ -160,7 +144,8 @@ Test(memory_sentinel, one_failure_keeps_no_client_from_a_new_master, .init = mem
     }
     files_before = census_files();
     check(failing_malloc_sweep(&scenario) >= 20);
-    expect_no_leaks(scenario);
+    scenario.step = 6; /* the client asks ten times a second at most */
+    sweep_until_nothing_grows(&scenario);
     close_client(client);
     kit_expect_no_threads();
 }
