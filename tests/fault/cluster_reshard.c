@@ -116,18 +116,28 @@ static void expect_all_served(void)
                   i / KINDS, kind_names[i % KINDS]);
 }
 
-/* No longer than a move and a poll, with its jitter; the rest is for a busy machine, and for the
- * others' turns. */
-static void end_turns(int64_t longest_move_ms)
+/* A move and a poll, with its jitter; the rest is for a busy machine, and for the others' turns. */
+static void expect_short_waits(int64_t longest_move_ms)
 {
-    int64_t most_ms = longest_move_ms + slow_ms(POLL_MS * 13 / 10 + 5000);
+    int64_t most_ms = longest_move_ms + slow_ms(POLL_MS * 13 / 10 + 2500), longest_ms = 0;
 
+    for (int i = 0; i < TURNS; i++) {
+        if (i % KINDS == SPIN)
+            continue; /* it stands in no queue: another may come first again and again */
+        if (turns[i].longest_ms > longest_ms)
+            longest_ms = turns[i].longest_ms;
+        check_msg(turns[i].longest_ms <= most_ms, "client %d waited %d ms for its %s", i / KINDS,
+                  (int)turns[i].longest_ms, kind_names[i % KINDS]);
+    }
+    fprintf(stderr, "longest move %d ms, longest wait %d ms\n", (int)longest_move_ms,
+            (int)longest_ms);
+}
+
+static void end_turns(void)
+{
     atomic_store(&is_over, true);
     for (int i = 0; i < TURNS; i++)
         actor_await(turns[i].actor);
-    for (int i = 0; i < TURNS; i++)
-        check_msg(turns[i].longest_ms <= most_ms, "client %d waited %d ms for its %s", i / KINDS,
-                  (int)turns[i].longest_ms, kind_names[i % KINDS]);
 }
 
 /* What nobody holds or waits for is gone; a queue that nobody asks for ends after ten polls. */
@@ -155,8 +165,9 @@ static int64_t reshard(struct redis_server *from, struct redis_server *to)
     int64_t began = now_ms();
 
     cluster_reshard(cluster, from, to, SLOTS);
+    int64_t moved_ms = now_ms() - began;
     expect_all_served();
-    return now_ms() - began;
+    return moved_ms;
 }
 
 /* No master is replaced because the machine is busy. */
@@ -179,7 +190,8 @@ Test(resharding, of_slots_in_use_ends_well_and_loses_nothing, .init = calm_clust
         if (ms > longest_ms)
             longest_ms = ms;
     }
-    end_turns(longest_ms);
+    end_turns();
+    expect_short_waits(longest_ms);
     check_int(events_told(&events, HL_EVENT_LOST), 0);
     check_msg(events_told(&events, HL_EVENT_DISCONNECTED) == 0, "a connection was lost: %s",
               events.reason[HL_EVENT_DISCONNECTED]);
