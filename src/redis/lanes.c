@@ -119,9 +119,10 @@ unsigned hli_link_free_lane(struct hli_link *first, unsigned lane)
         return lane;
     if (lane_has_crowd(first))
         return 0;
-    if (!lane_is_free(first))
+    bool is_needed = !lane_is_free(first);
+    if (is_needed)
         lanes_note_need(first->lanes);
-    if (lane_is_free(hli_link_lane(first, lane)))
+    if (lane == 0 ? !is_needed : lane_is_free(hli_link_lane(first, lane)))
         return lane;
     for (unsigned i = 1; i < count; i++) {
         unsigned other = atomic_load(&first->lanes->open[(lane % HLI_LANES_MAX + i) % count]);
