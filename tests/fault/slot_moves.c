@@ -5,8 +5,9 @@
  * The server answers TRYAGAIN, as a node of a cluster does while a slot moves and a declared key is
  * not there: what needs the lock's key alone goes on at once.
  */
-#include "lease/calls/wording.h"
+#include "lease/calls/client.h"
 #include "redis/script.h"
+#include "support/deadline.h"
 #include "support/fake_server.h"
 #include "support/kit.h"
 #include "support/wording.h"
@@ -88,6 +89,32 @@ FakeLaw(slot_that_moves, lets_a_lock_be_released_with_its_key_alone)
     expect_ok(hl_lock_release(lock, ERR));
     check_int(count_of(HLI_SCRIPT_LOCK_RELEASE, 2), 1);
     check_int(count_of(HLI_SCRIPT_LOCK_RELEASE, 1), 1);
+}
+
+static unsigned refusals_now(void)
+{
+    pthread_mutex_lock(&client->calls_mutex);
+    unsigned refusals = client->refusals;
+    pthread_mutex_unlock(&client->calls_mutex);
+    return refusals;
+}
+
+/* Of one slot after the other, each of whose moves is over when the call is sent again. */
+FakeLaw(slot_that_moves, again_and_again_does_not_make_calls_wait_longer_each_time)
+{
+    hl_semaphore *semaphore = NULL;
+
+    begin(CLIENT(.poll_ms = slow_ms(60000)));
+    expect_ok(hl_semaphore_new(client, "permits", &semaphore, ERR));
+    free_at_end(semaphore, (void (*)(void *))hl_semaphore_free);
+    for (int round = 0; round < 5; round++) {
+        refuse_once(HLI_SCRIPT_SEMAPHORE_ADD);
+        expect_ok(hl_semaphore_release(semaphore, 1, ERR));
+        check(refusals_now() <= 1);
+        struct deadline quiet = deadline_in(300); /* longer than a pause */
+        while (!deadline_is_over(quiet))
+            expect_ok(hl_client_ping(client, -1, ERR));
+    }
 }
 
 static bool were_renewed_alone(void *arg)

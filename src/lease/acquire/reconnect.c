@@ -179,7 +179,9 @@ static void reconnect_moved_name(struct hli_name *name, void *arg)
     reconnect_name(name);
 }
 
+/* A call that TRYAGAIN has refused need not wait for the end of its pause. */
 void hli_client_slots_moved(void *arg)
 {
     hli_names_visit(arg, reconnect_moved_name, arg);
+    hli_calls_retry(arg);
 }

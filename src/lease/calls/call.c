@@ -157,21 +157,29 @@ static bool call_is_over(struct hli_call *call)
     return over;
 }
 
+static int64_t calls_pause_ms(const hl_client *client)
+{
+    int64_t pause_ms = (int64_t)CALL_RETRY_MS << (client->refusals < 6 ? client->refusals : 6);
+
+    return pause_ms < client->settings.poll_ms ? pause_ms : client->settings.poll_ms;
+}
+
 /* Puts the call into the client's list, with the op's reference. The calls of the list are sent
  * together, after a pause that grows up to poll_ms while the server refuses some: it is in trouble,
- * and the calls may be thousands. */
+ * and the calls may be thousands. A refusal long after the last round begins anew. */
 static void call_wait_on(struct hli_call *call, bool was_refused)
 {
     hl_client *client = call->client;
+    hli_ns now = hli_now();
 
     hli_mutex_lock(&client->calls_mutex);
     TAILQ_INSERT_TAIL(&client->calls, call, link);
+    if (was_refused && now >= hli_after_ms(client->retried_at, calls_pause_ms(client)))
+        client->refusals = 0;
     client->were_refused = client->were_refused || was_refused;
-    int64_t pause_ms = (int64_t)CALL_RETRY_MS << (client->refusals < 6 ? client->refusals : 6);
+    int64_t pause_ms = calls_pause_ms(client);
     hli_mutex_unlock(&client->calls_mutex);
-    if (pause_ms > client->settings.poll_ms)
-        pause_ms = client->settings.poll_ms;
-    hli_timer_set_earlier(client->loop, &client->calls_timer, hli_after_ms(hli_now(), pause_ms));
+    hli_timer_set_earlier(client->loop, &client->calls_timer, hli_after_ms(now, pause_ms));
 }
 
 static void call_send(struct hli_call *call)
@@ -335,6 +343,7 @@ void hli_calls_retry(hl_client *client)
         count++;
     client->refusals = client->were_refused ? client->refusals + 1 : 0;
     client->were_refused = false;
+    client->retried_at = hli_now();
     hli_mutex_unlock(&client->calls_mutex);
     for (; count > 0 && (call = calls_take(client, NULL)); count--) {
         call_retry(call);

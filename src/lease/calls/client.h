@@ -94,10 +94,11 @@ struct hl_client {
     hli_mutex waits_mutex; /* guards `waits`: the waits that carry a cancel */
     struct hli_waits waits;
 
-    hli_mutex calls_mutex; /* guards `calls`, which wait for a usable server, and the next two */
+    hli_mutex calls_mutex; /* guards `calls`, which wait for a usable server, and the next three */
     TAILQ_HEAD(, hli_call) calls;
     bool were_refused; /* the server has refused some since the last round */
     unsigned refusals; /* rounds in a row with refusals: the pause grows with it */
+    hli_ns retried_at; /* the last round */
     struct hli_timer calls_timer;
 
     struct hli_timer timerless;    /* for names that had no memory for a timer of their own */
