@@ -7,16 +7,21 @@
 #include <stdio.h>
 #include <string.h>
 
-bool redis_log_contains(const char *path, const char *text)
+int redis_log_count(const char *path, const char *text)
 {
     char line[1024];
-    bool found = false;
+    int count = 0;
     FILE *file = fopen(path, "re");
-    while (file && !found && fgets(line, sizeof line, file))
-        found = strstr(line, text) != NULL;
+    while (file && fgets(line, sizeof line, file))
+        count += strstr(line, text) != NULL;
     if (file)
         fclose(file);
-    return found;
+    return count;
+}
+
+bool redis_log_contains(const char *path, const char *text)
+{
+    return redis_log_count(path, text) > 0;
 }
 
 bool redis_log_reports_crash(const char *path)

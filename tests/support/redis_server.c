@@ -433,6 +433,11 @@ int64_t redis_server_cpu_us(const struct redis_server *server)
     return (int64_t)used.tv_sec * 1000000 + used.tv_nsec / 1000;
 }
 
+int redis_server_count_log(const struct redis_server *server, const char *text)
+{
+    return redis_log_count(server->log, text);
+}
+
 void redis_server_show_log(const struct redis_server *server)
 {
     redis_log_show(server->log);

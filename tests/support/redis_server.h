@@ -81,6 +81,7 @@ struct redis_server *redis_server_join(const char *word);
 void redis_server_stand_for(struct redis_server *server, const struct redis_shards *shards);
 const struct redis_shards *redis_server_shards(const struct redis_server *server);
 
+int redis_server_count_log(const struct redis_server *server, const char *text); /* lines */
 /* Prints the last lines of its log to stderr. */
 void redis_server_show_log(const struct redis_server *server);
 

@@ -342,9 +342,44 @@ static bool trio_failover_is_accepted(void *arg)
     return accepted;
 }
 
+static int trio_count_logs(const struct trio *trio, const char *text)
+{
+    int count = 0;
+    for (int i = 0; i < TRIO_SENTINELS; i++)
+        if (trio_is_current(trio, i))
+            count += redis_server_count_log(trio->sentinel[i], text);
+    return count;
+}
+
+static const char trio_chosen[] = "+selected-slave", trio_aborted[] = "-failover-abort";
+
+struct trio_failover {
+    struct trio *trio;
+    bool is_accepted;
+    int chosen, aborted; /* lines, before it */
+};
+
+/* By the time of its election a sentinel on a busy machine may have no fresh news of a replica any
+ * more: then it gives up what it accepted. */
+static bool trio_failover_goes_on(void *arg)
+{
+    struct trio_failover *failover = arg;
+    int aborted = trio_count_logs(failover->trio, trio_aborted);
+    if (trio_count_logs(failover->trio, trio_chosen) > failover->chosen)
+        return true;
+    if (!failover->is_accepted || aborted > failover->aborted) {
+        failover->aborted = aborted;
+        failover->is_accepted = trio_failover_is_accepted(failover->trio);
+    }
+    return false;
+}
+
 void trio_start_failover(struct trio *trio)
 {
-    trio_wait(trio, trio_failover_is_accepted, trio, "no sentinel accepts SENTINEL FAILOVER");
+    struct trio_failover failover = {.trio = trio,
+                                     .chosen = trio_count_logs(trio, trio_chosen),
+                                     .aborted = trio_count_logs(trio, trio_aborted)};
+    trio_wait(trio, trio_failover_goes_on, &failover, "no sentinel carries out SENTINEL FAILOVER");
 }
 
 void trio_restart_sentinel(struct trio *trio, int i)

@@ -70,7 +70,8 @@ struct redis_server *trio_await_switch(struct trio *trio, const struct redis_ser
 /* That, and all other nodes are linked to it, and the sentinels know all nodes and each other. */
 void trio_await_whole(struct trio *trio);
 
-void trio_start_failover(struct trio *trio); /* SENTINEL FAILOVER was accepted by a sentinel */
+/* SENTINEL FAILOVER: a sentinel leads it, and has chosen the replica. */
+void trio_start_failover(struct trio *trio);
 
 void trio_restart_sentinel(struct trio *trio, int i);
 void trio_reset_sentinel(struct trio *trio, int i); /* SENTINEL RESET: it finds all others anew */
