@@ -410,7 +410,7 @@ static void lane_on_settled(struct hli_link *link, bool was_up, const hl_error *
 
     if (link == first)
         lanes_each(link->lanes, lane_share_problem);
-    else if (first->state == HLI_LINK_UP)
+    else if (was_up && first->state == HLI_LINK_UP)
         hli_handshake_beat(&first->handshake[HLI_LINK_COMMANDS], false);
     if (link != first && !was_up)
         lane_close(link);
