@@ -142,48 +142,14 @@ TcpLaw(lanes, are_closed_when_threads_do_not_meet_any_more)
     check_int(stats_of(client).reconnects, 0);
 }
 
-static void *work_on(void *arg)
+/* The number of one that is open. */
+static unsigned further_lane(hl_client *client)
 {
-    struct crowd_of_threads *pair = arg;
-    hl_lock *lock = pair->lock[atomic_fetch_add(&pair->next, 1)];
+    unsigned number = 1;
 
-    while (!atomic_load(&pair->is_over)) {
-        expect_ok(hl_lock_acquire(lock, ERR));
-        expect_ok(hl_lock_release(lock, ERR));
-    }
-    return NULL;
-}
-
-/* Each has a lane of its own by then, so that neither finds its own one busy. */
-TcpLaw(lanes, stay_open_as_long_as_two_threads_work)
-{
-    static struct crowd_of_threads pair;
-    proxy = new_proxy();
-    hl_client *client = open_client_at(
-        proxy_url(proxy), CLIENT(.connections = 2, .watchdog_timeout_ms = slow_ms(1500)));
-    hl_lock *lock = new_lock(client, "held");
-
-    open_lanes(client, 2);
-    for (int i = 0; i < 2; i++)
-        pair.lock[i] = new_lock(client, i == 0 ? "stock-0" : "stock-1");
-    for (int i = 0; i < 2; i++)
-        check_int(pthread_create(&pair.thread[i], NULL, work_on, &pair), 0);
-    expect_ok(hl_lock_acquire(lock, ERR));
-    wait_stat(client, renewals, 5 * 3); /* leases */
-    atomic_store(&pair.is_over, true);
-    for (int i = 0; i < 2; i++)
-        pthread_join(pair.thread[i], NULL);
-    expect_ok(hl_lock_release(lock, ERR));
-    check_int(proxy_accepted(proxy), 3);
-}
-
-static struct hli_link *further_lane(hl_client *client)
-{
-    struct hli_link *first = hli_client_link(client, 0, 0), *lane = first;
-
-    for (unsigned number = 1; lane == first; number++)
-        lane = hli_client_link(client, 0, number);
-    return lane;
+    while (hli_client_link(client, 0, number) == hli_client_link(client, 0, 0))
+        number++;
+    return number;
 }
 
 static atomic_int verdict;
@@ -200,6 +166,40 @@ static bool has_verdict(void *arg)
     return atomic_load(&verdict) >= 0;
 }
 
+/* Another thread's request is on the way by the first lane all the time; this one takes the other
+ * lane, which is free. */
+TcpLaw(lanes, stay_open_as_long_as_a_thread_works_beside_the_first_one)
+{
+    static struct hli_op op = {.done = note_verdict};
+    const struct hli_bytes words[] = {hli_bytes_of("BLPOP"), hli_bytes_of("door"),
+                                      hli_bytes_of("0")};
+    proxy = new_proxy();
+    hl_client *client = open_client_at(
+        proxy_url(proxy), CLIENT(.connections = 2, .watchdog_timeout_ms = slow_ms(1500),
+                                 .request_timeout_ms = slow_ms(60000)));
+    hl_client *other = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(1500)));
+    hl_lock *clock = new_lock(other, "clock");
+
+    open_lanes(client, 2);
+    atomic_store(&verdict, -1);
+    check_int(hli_op_command(&op, words, 3), 0);
+    struct hli_link *first = hli_client_link(client, 0, 0);
+    unsigned lane = further_lane(client);
+    hli_link_send(first, &op);
+    expect_ok(hl_lock_acquire(clock, ERR));
+    while (stats_of(other).renewals < 5 * 3 && lanes_of(client, NULL) == 2) { /* five leases */
+        for (int i = 0; i < 50; i++)
+            hli_link_free_lane(first, lane);
+        deadline_nap();
+    }
+    check_int(lanes_of(client, NULL), 2);
+    redis_do(server, "RPUSH door open");
+    check(wait_until(has_verdict, NULL, 20000));
+    expect_ok(hl_lock_release(clock, ERR));
+    check_int(proxy_accepted(proxy), 3);
+    hli_op_deinit(&op);
+}
+
 /* As a thread does that stood still before it sent its request. */
 TcpLaw(lanes, that_are_closed_leave_what_is_sent_there_to_the_first_one)
 {
@@ -209,7 +209,7 @@ TcpLaw(lanes, that_are_closed_leave_what_is_sent_there_to_the_first_one)
 
     atomic_store(&verdict, -1);
     open_lanes(client, 2);
-    struct hli_link *lane = further_lane(client);
+    struct hli_link *lane = hli_client_link(client, 0, further_lane(client));
     expect_lanes_close(client);
     check_int(hli_op_command(&op, &ping, 1), 0);
     hli_link_send(lane, &op);
