@@ -51,11 +51,6 @@ bool hli_link_is_whole(const struct hli_link *link)
     return link->lanes->is_whole;
 }
 
-hli_ns hli_link_up_since(const struct hli_link *first)
-{
-    return hli_link_is_whole(first) ? first->up_since : 0;
-}
-
 bool hli_link_fails_with(const struct hli_link *link, const struct hli_link *failed)
 {
     return link == failed || (link->first == failed && link->state == HLI_LINK_LOCATING);
@@ -260,6 +255,11 @@ static bool lanes_are_up(const struct hli_lanes *lanes)
         if (atomic_load(&lanes->made[i])->state != HLI_LINK_UP)
             return false;
     return true;
+}
+
+hli_ns hli_link_up_since(const struct hli_link *first)
+{
+    return lanes_are_up(first->lanes) ? first->up_since : 0;
 }
 
 static void lanes_look_again(struct hli_lanes *lanes)

@@ -3,6 +3,8 @@
 
 /* hl_client_nodes: which servers, by which address, as what, since when, in each topology. */
 
+#include "integration/timer_block.h"
+
 #include "support/actor.h"
 #include "support/events.h"
 #include "support/topologies.h"
@@ -112,6 +114,50 @@ TcpLaw(nodes, that_are_out_of_reach_say_why)
     check_int(seen.node[0].since_ms, -1);
     check_int(seen.node[0].role, HL_NODE_UNKNOWN);
     check_has(seen.problem[0], "127.0.0.1");
+}
+
+struct glance {
+    hl_client *client;
+    struct hli_task task;
+    hli_ns up_since;
+    uint64_t nodes_now;
+    sem_t taken;
+};
+
+static void glance_at(const struct hli_node_view *view, void *arg)
+{
+    struct glance *glance = arg;
+
+    glance->up_since = view->up_since;
+}
+
+static void glance_run(void *arg)
+{
+    struct glance *glance = arg;
+
+    hli_topology_look(glance->client->topology, glance_at, glance);
+    glance->nodes_now = stats_of(glance->client).nodes_now;
+    sem_post(&glance->taken);
+}
+
+/* The loop meets the end of the connection and the question in one round, in this order; what
+ * follows from the loss is a timer's. */
+TcpLaw(nodes, that_are_lost_at_this_moment_are_neither_counted_nor_connected)
+{
+    hl_client *client = open_client(NULL);
+    struct glance glance = {.client = client, .up_since = -1};
+    struct timer_block block;
+
+    glance.task = (struct hli_task){.run = glance_run, .arg = &glance};
+    sem_init(&glance.taken, 0, 0);
+    timer_block_begin(&block, client);
+    redis_server_kill(server);
+    check(hli_loop_post(client->loop, &glance.task));
+    sem_post(&block.may_go);
+    while (sem_wait(&glance.taken) != 0)
+        ;
+    check_int(glance.nodes_now, 0);
+    check_int(glance.up_since, 0);
 }
 
 static void look_inside(const hl_event *event, void *arg)
