@@ -8,7 +8,7 @@
 #ifndef HL_TEST_MEMORY_KIT_H
 #define HL_TEST_MEMORY_KIT_H
 
-#include <malloc.h>
+#include <limits.h>
 
 #include "process_kit.h"
 
@@ -67,21 +67,20 @@ static inline void ignore_event(const hl_event *event, void *arg)
     (void)event, (void)arg;
 }
 
-/* A leak makes the memory in use grow with each sweep; what is only kept for later, such as names
- * until their timers are over, ceases to, up to some noise of malloc's own. */
+/* A leak makes the allocations grow in number with each sweep; what is only kept for later, such as
+ * names until their timers are over, ceases to. Returns the failures of the last sweep. */
 static inline long sweep_without_leaks(const struct failing_scenario *scenario)
 {
-    enum { APART = 4 };
-    size_t in_use[APART];
-    struct deadline deadline = deadline_of_wait(10000);
-    for (int round = 0;; round++) {
-        long failures = failing_malloc_sweep(scenario);
-        size_t now = mallinfo2().uordblks;
-        if (round >= APART && now <= in_use[round % APART])
-            return failures;
+    struct deadline deadline = deadline_of_wait(60000);
+    long failures = 0, before = LONG_MAX;
+
+    for (int steady = 0; steady < 3;) {
         check_msg(!deadline_is_over(deadline), "each sweep leaves memory behind");
-        in_use[round % APART] = now;
+        failures = failing_malloc_sweep(scenario);
+        steady = failing_malloc_live() <= before ? steady + 1 : 0;
+        before = failing_malloc_live();
     }
+    return failures;
 }
 
 #endif

@@ -5,7 +5,7 @@
  * allocation failing once. The client has its second lane all the same, and no name is lost. */
 
 #include "lanes_kit.h"
-#include "memory_growth.h"
+#include "memory_kit.h"
 
 #include "lease/calls/client.h"
 
@@ -155,7 +155,7 @@ MemoryLaw(a_second_one_is_opened_all_the_same)
                                               .verify = open_verify,
                                               .arg = &subject};
 
-    check(sweep_until_nothing_grows(&scenario) >= 5);
+    check(sweep_without_leaks(&scenario) >= 5);
 }
 
 /* The lane of a name is about to be closed, since no threads meet. */
@@ -208,5 +208,5 @@ MemoryLaw(a_closed_one_is_opened_anew_all_the_same)
                                               .verify = close_verify,
                                               .arg = &subject};
 
-    check(sweep_until_nothing_grows(&scenario) >= 5);
+    check(sweep_without_leaks(&scenario) >= 5);
 }

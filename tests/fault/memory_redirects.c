@@ -6,7 +6,7 @@
  * heard of. */
 
 #include "cluster_fake.h"
-#include "memory_growth.h"
+#include "memory_kit.h"
 
 #include "support/cluster_reshape.h"
 #include "support/process.h"
@@ -93,7 +93,7 @@ static void expect_in_words(void (*prepare)(void *), long step)
     files_before = census_files();
     check(failing_malloc_sweep(&scenario) >= 10);
     scenario.step = step;
-    sweep_until_nothing_grows(&scenario);
+    sweep_without_leaks(&scenario);
 }
 
 #define RedirectLaw(name, up)                                                                      \

@@ -27,6 +27,7 @@ static _Atomic long failing_left = -1; /* of the process; -1: not armed, or over
 static _Atomic long failing_calls;
 static _Atomic bool failing_counts; /* the process is armed */
 static _Atomic bool failing_met;
+static _Atomic long failing_live;
 static _Thread_local long failing_thread_left;
 static _Thread_local bool failing_thread_counts;
 
@@ -54,34 +55,47 @@ static bool failing_now(void)
     return true;
 }
 
+static void *failing_made(void *memory)
+{
+    if (memory)
+        atomic_fetch_add(&failing_live, 1);
+    return memory;
+}
+
 void *malloc(size_t size)
 {
-    return failing_now() ? NULL : __libc_malloc(size);
+    return failing_now() ? NULL : failing_made(__libc_malloc(size));
 }
 
 void *calloc(size_t count, size_t size)
 {
-    return failing_now() ? NULL : __libc_calloc(count, size);
+    return failing_now() ? NULL : failing_made(__libc_calloc(count, size));
 }
 
 void *realloc(void *old, size_t size)
 {
-    return failing_now() ? NULL : __libc_realloc(old, size);
+    if (!old)
+        return malloc(size);
+    if (failing_now())
+        return NULL;
+    if (size == 0) /* glibc frees it */
+        atomic_fetch_sub(&failing_live, 1);
+    return __libc_realloc(old, size);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)
 {
-    return failing_now() ? NULL : __libc_memalign(alignment, size);
+    return failing_now() ? NULL : failing_made(__libc_memalign(alignment, size));
 }
 
 void *memalign(size_t alignment, size_t size)
 {
-    return failing_now() ? NULL : __libc_memalign(alignment, size);
+    return aligned_alloc(alignment, size);
 }
 
 int posix_memalign(void **ret_memory, size_t alignment, size_t size)
 {
-    void *memory = failing_now() ? NULL : __libc_memalign(alignment, size);
+    void *memory = aligned_alloc(alignment, size);
     if (!memory)
         return ENOMEM;
     *ret_memory = memory;
@@ -90,6 +104,8 @@ int posix_memalign(void **ret_memory, size_t alignment, size_t size)
 
 void free(void *memory)
 {
+    if (memory)
+        atomic_fetch_sub(&failing_live, 1);
     __libc_free(memory);
 }
 
@@ -121,6 +137,11 @@ bool failing_malloc_disarm(void)
 long failing_malloc_calls(void)
 {
     return atomic_load(&failing_calls);
+}
+
+long failing_malloc_live(void)
+{
+    return atomic_load(&failing_live);
 }
 
 long failing_malloc_sweep(const struct failing_scenario *scenario)

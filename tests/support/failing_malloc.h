@@ -24,6 +24,7 @@ void failing_malloc_arm(enum failing_scope scope, long n);
 /* True when the n-th allocation was reached. */
 bool failing_malloc_disarm(void);
 long failing_malloc_calls(void); /* counted between the last arm and disarm */
+long failing_malloc_live(void);  /* allocations that have not been freed */
 
 /* A scenario, run with n = 0, 1, 2 ..., or each `step`th, until a run ends without an injected
  * failure. */
