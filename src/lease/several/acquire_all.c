@@ -127,15 +127,13 @@ static void acquire_all_keep_alive(struct hli_acquire_all *all)
         hli_member_keep_alive(&all->members[i], lease_ms);
 }
 
-/* The one place that decides which names one request can acquire: names of one slot, of a kind with
- * acquire_all. */
+/* Which names can one request acquire, if they share a lane? Those of a kind with acquire_all. */
 static bool acquire_all_may_batch(const struct hli_acquire_all *all,
                                   const struct hli_member *member)
 {
     const struct hli_acquire *acquire = &member->acquire;
 
     return !all->alone && !member->is_nested && acquire->name->kind->acquire_all &&
-           acquire->name->slot == all->members[all->next].acquire.name->slot &&
            !acquire->mode.is_fenced && acquire->mode.backoff_ms == 0;
 }
 

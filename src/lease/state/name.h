@@ -71,10 +71,10 @@ struct hli_link *hli_name_link(const struct hli_name *name);
 /* The same for a call that is about to block for an acquire. If that link is busy with others'
  * requests, and nothing about this name is under way, the name takes another lane. */
 struct hli_link *hli_name_choose_link(struct hli_name *name);
-/* The name takes the lane of another one, in whose request it is to be, unless something about it
- * is under way. */
+/* The name takes the lane of another one of its slot, in whose request it is to be, unless
+ * something about it is under way. */
 void hli_name_join_lane(struct hli_name *name, const struct hli_name *other);
-/* May one request be about both? Their slot and lane are the same. */
+/* May one request be about both? Only if their slot and lane are the same. */
 bool hli_name_shares_lane(const struct hli_name *name, const struct hli_name *other);
 /* If the name's lane is not open, as its slot has moved or the lane cannot come back, the name has
  * the first one from now on: the same link. A slot may return to the old server, where requests are
