@@ -115,10 +115,11 @@ static int ask_how_many(struct subject *subject)
     return hl_permits_total(gate, &count, NULL);
 }
 
+/* At least so many; and more when this thread, and not the loop, reads the answer. */
 Test(memory_permits, are_got_and_given_back_or_the_call_fails, .init = start, .fini = stop)
 {
     check(sweep(acquire_one, false) >= 3);
-    check(sweep(acquire_several, false) >= 9);
+    check(sweep(acquire_several, false) >= 6);
     check(sweep(release_first, true) >= 1);
     check(sweep(release_several, true) >= 2);
     check(sweep(release_several_async, true) >= 2);
