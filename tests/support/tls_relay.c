@@ -9,6 +9,7 @@
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,10 +151,21 @@ static void *relay_connection_run(void *arg)
     return NULL;
 }
 
+/* SSL_write() to a client that has gone fails then. The threads of the connections have this mask,
+ * too; the library under test has none of it. */
+static void relay_ignore_broken_pipes(void)
+{
+    sigset_t broken;
+    sigemptyset(&broken);
+    sigaddset(&broken, SIGPIPE);
+    must(pthread_sigmask(SIG_BLOCK, &broken, NULL) == 0);
+}
+
 static void *relay_run(void *arg)
 {
     struct tls_relay *relay = arg;
     struct pollfd polled = {.fd = relay->fd, .events = POLLIN};
+    relay_ignore_broken_pipes();
     while (!atomic_load(&relay->is_over)) {
         int client = poll(&polled, 1, RELAY_LOOK_MS) > 0 ? accept(relay->fd, NULL, NULL) : -1;
         int count = atomic_load(&relay->connections);
