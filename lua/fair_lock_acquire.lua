@@ -34,7 +34,7 @@ if left ~= -2 then
 end
 for at = 1, #fields, 2 do
   if fields[at] == field then
-    if left < lease then call('PEXPIRE', name, lease_ms) end
+    call('PEXPIRE', name, math.max(left, lease)) -- always, for a WAIT behind it
     local more = wanted - (tonumber(fields[at + 1]) or 0)
     if more > 0 then call('HINCRBY', name, field, more) end
     return {1, 0}

@@ -19,7 +19,8 @@
 --       {0, pttl_ms, s, us, holder, count[, tag]}
 --                 held by another field, at this time of the server; the tag is not looked at
 --
--- Keeps: a key of this lock never lacks an expiry, and no step shortens one. An expiry that is
+-- Keeps: a key of this lock never lacks an expiry, and no step shortens one. What gives the lock
+-- also writes, so that a WAIT behind it asks for all of the lock. An expiry that is
 -- refused (by ACL) takes the key back. An acquire that finds no key forgets the queue: its living
 -- members ask again, its dead ones would cost a claim each. The queue is no KEY, and what is done
 -- to it may be refused: then there is none.
@@ -52,7 +53,7 @@ local fields
 -- include fields
 for at = 1, #fields, 2 do
   if fields[at] == field then
-    if left < lease then redis.call('PEXPIRE', name, lease_ms) end
+    redis.call('PEXPIRE', name, math.max(left, lease))
     local more = wanted - (tonumber(fields[at + 1]) or 0)
     if more > 0 then redis.call('HINCRBY', name, field, more) end
     return {1, 0, draw(token_key, tokens)}

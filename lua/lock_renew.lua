@@ -13,7 +13,7 @@
 -- which has been released, is gone, and so is one whose key or count is not what we wrote: a change
 -- by another program to one name stops no other renewal. A refused command is repeated without GT,
 -- so that the error of a replica, or of a server that takes no writes, is noticed, and no old
--- answer passes for a renewal.
+-- answer passes for a renewal. An expiry is always written, so that a WAIT behind it asks for it.
 -- include renewal
 
 for i, name in ipairs(KEYS) do
@@ -31,7 +31,7 @@ for i, name in ipairs(KEYS) do
     local moved = pcall(expire, name, at, 'GT')
     if moved ~= 1 then
       local left = call('PTTL', name)
-      if moved ~= 0 or left < lease then call('PEXPIRE', name, math.max(left, lease)) end
+      call('PEXPIRE', name, math.max(left, lease))
     end
   end
 end

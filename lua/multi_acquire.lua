@@ -51,8 +51,8 @@ local function take(stop)
         end
         return expiry
       end
-    elseif left[i] < lease then
-      call('PEXPIRE', name, lease_ms)
+    else
+      call('PEXPIRE', name, math.max(left[i], lease)) -- always, for a WAIT behind it
     end
     items[i] = {1, is_free and 1 or 0}
   end

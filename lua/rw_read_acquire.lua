@@ -60,7 +60,7 @@ if not mode then
   end
   return {1, 1}
 end
-if call('PTTL', name) < lease then call('PEXPIRE', name, lease_ms) end
+call('PEXPIRE', name, math.max(call('PTTL', name), lease)) -- always, for a WAIT behind it
 if count == 0 then
   call('HSET', name, field, want)
 elseif count < wanted then

@@ -21,7 +21,7 @@ local function extend(key) -- false: it is not there
   if moved == 1 then return true end
   local left = call('PTTL', key)
   if left == -2 then return false end
-  if moved ~= 0 or left < lease then call('PEXPIRE', key, math.max(left, lease)) end
+  call('PEXPIRE', key, math.max(left, lease))
   return true
 end
 

@@ -30,7 +30,7 @@ local call, pcall, HANDFUL, ROUNDS = redis.call, redis.pcall, 8, 16
 local held = pcall('HMGET', name, 'mode', field)
 local mode, left = held[1], call('PTTL', name)
 if mode == 'write' and held[2] then
-  if left < lease then call('PEXPIRE', name, lease_ms) end
+  call('PEXPIRE', name, math.max(left, lease)) -- always, for a WAIT behind it
   local more = wanted - (tonumber(held[2]) or 0)
   if more > 0 then call('HINCRBY', name, field, more) end
   return {1, 0}

@@ -71,7 +71,11 @@ typedef enum hl_event_kind {
      * the client has connected anew to the master that a sentinel names (then this event comes
      * ahead of the CONNECTED, and behind the MASTER_CHANGED if there is one). Not reported when the
      * client is closed before. */
-    HL_EVENT_MASTER_CONFIRMED
+    HL_EVENT_MASTER_CONFIRMED,
+    /* With HL_CLIENT_KEEP_UNCONFIRMED or HL_LOCK_KEEP_UNCONFIRMED: fewer replicas than min_replicas
+     * have the hold or its renewal, so a failover may lose it. Reported once, until they have it
+     * again. */
+    HL_EVENT_UNCONFIRMED
 } hl_event_kind;
 
 typedef struct hl_event {
@@ -84,7 +88,8 @@ typedef struct hl_event {
      * "thread exit" or "closed". DISCONNECTED: the error. RELEASE_FAILED: the failure. CONNECTED:
      * "". JEOPARDY and SAFE: NULL. MASTER_CHANGED: who says so, "sentinel 10.0.0.5:26379 names it".
      * MASTER_ISOLATED: "no replica follows 10.0.0.7:6379, and no sentinel of 'mymaster' is of use".
-     * MASTER_CONFIRMED: who says so, or "a replica follows it again". */
+     * MASTER_CONFIRMED: who says so, or "a replica follows it again". UNCONFIRMED: "too few
+     * replicas". */
     const char *reason;
     /* The id of the permit (permits.h) that was held; NULL for locks. Valid during the call
      * only. */
@@ -98,7 +103,7 @@ typedef void (*hl_event_cb)(const hl_event *event, void *arg);
 
 /*
  * The name of a kind of event, for logs: "jeopardy", "safe", "lost", "disconnected", "connected",
- * "release failed", "master changed", "master isolated", "master confirmed".
+ * "release failed", "master changed", "master isolated", "master confirmed", "unconfirmed".
  *
  * Threads: any.
  * Returns: a constant string; "unknown event" for other numbers.
@@ -216,7 +221,16 @@ enum {
     HL_CLIENT_HOLDER_INFO = 16,
     /* With rediss://: the server's certificate is not verified, so any server that is between this
      * program and Redis can read and change everything. Each connect logs a warning. */
-    HL_CLIENT_TLS_UNVERIFIED = 32
+    HL_CLIENT_TLS_UNVERIFIED = 32,
+    /* With min_replicas: a lock that too few replicas have confirmed is held all the same, and
+     * HL_EVENT_UNCONFIRMED says so; by default the acquire is undone, and fails. */
+    HL_CLIENT_KEEP_UNCONFIRMED = 64
+};
+
+/* Values of min_replicas beside a number. */
+enum {
+    HL_REPLICAS_MAJORITY = -1, /* more than half of those that the master has, but at least one */
+    HL_REPLICAS_NONE = -2      /* none; of a client: none, unless a lock asks for some */
 };
 
 /* Zero or NULL means the default; each comment begins with the default value. Times are in
@@ -280,13 +294,22 @@ typedef struct hl_client_options {
      * all of them busy again and again; it closes the last one when they do not any more for
      * watchdog_timeout_ms. The requests of one name take one connection. */
     int connections;
+    /* 0: no lock may ask for replicas. Else so many (at most 1,000), HL_REPLICAS_MAJORITY, or
+     * HL_REPLICAS_NONE for all locks, fences and permits that ask for nothing else: an acquire
+     * returns, and a renewal counts, when so many replicas of the server have it
+     * (docs/replicas.md). The client then has one more connection to each server, for the names
+     * that ask for replicas: WAIT holds it up (Redis docs, "WAIT"), and no other name's request
+     * stands behind it. */
+    int min_replicas;
+    /* 200, less than request_timeout_ms; how long a request waits for the replicas. */
+    int64_t replicas_timeout_ms;
 } hl_client_options;
 
 /* clang-format off */
 #define HL_CLIENT_OPTIONS_INIT                                                                     \
     { sizeof(hl_client_options), 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0,                   \
       NULL, NULL, HL_LOG_WARN, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,      \
-      NULL, NULL, NULL, NULL, 0 }
+      NULL, NULL, NULL, NULL, 0, 0, 0 }
 /* clang-format on */
 
 /*
@@ -406,10 +429,13 @@ typedef struct hl_stats {
      * or was about to. */
     uint64_t redirects;
     uint64_t lanes_now; /* at this moment: connections for commands to the nodes_now */
+    /* Acquires, renewals and other requests that fewer replicas than min_replicas confirmed. */
+    uint64_t unconfirmed;
 } hl_stats;
 
 /* clang-format off */
-#define HL_STATS_INIT { sizeof(hl_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define HL_STATS_INIT                                                                              \
+    { sizeof(hl_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /*

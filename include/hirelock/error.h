@@ -52,7 +52,8 @@ extern "C" {
     X(ECLOSED, -26, "the client is closed", FAULT)                                                 \
     X(EDEADLK, -27, "a call that would wait for itself", FAULT)                                    \
     X(EFORKED, -28, "the handle belongs to the parent process", FAULT)                             \
-    X(ENOTSUP, -29, "not supported by this version", FAULT)
+    X(ENOTSUP, -29, "not supported by this version", FAULT)                                        \
+    X(EREPLICAS, -30, "too few replicas have confirmed it", FAULT)
 
 enum {
 #define HL_ERROR_ENUM(name, value, text, class) HL_##name = (value),
@@ -150,8 +151,8 @@ HL_API bool hl_err_is_outcome(int code);
  * returns HL_ENOTOWNER.
  *
  * Threads: any.
- * Returns: true for HL_EBUSY, HL_ETIMEDOUT, HL_ENOMEM, HL_ECONN and HL_ESERVER (most refusals of a
- * server pass; WRONGTYPE does not). Never for HL_EINDOUBT or HL_EEXIST.
+ * Returns: true for HL_EBUSY, HL_ETIMEDOUT, HL_ENOMEM, HL_ECONN, HL_EREPLICAS and HL_ESERVER (most
+ * refusals of a server pass; WRONGTYPE does not). Never for HL_EINDOUBT or HL_EEXIST.
  */
 HL_API bool hl_err_is_transient(int code);
 

@@ -99,7 +99,9 @@ enum {
      * this flag, new readers are admitted as long as any owner reads. */
     HL_LOCK_PREFER_WRITERS = 4,
     /* HL_LOCK_SPIN only: its waiters subscribe too, and so hear the releases of other kinds. */
-    HL_LOCK_SUBSCRIBE = 8
+    HL_LOCK_SUBSCRIBE = 8,
+    /* With min_replicas: as HL_CLIENT_KEEP_UNCONFIRMED, for the holds of this handle. */
+    HL_LOCK_KEEP_UNCONFIRMED = 16
 };
 
 /* The kind and name of a lock, and options of its handle; zero is the default. */
@@ -123,11 +125,16 @@ typedef struct hl_lock_options {
     int64_t backoff_min_ms;
     /* 0: 128, or backoff_min_ms if that is more; at most 60,000. */
     int64_t backoff_max_ms;
+    /* 0: the client's. How many replicas must have the lock before an acquire returns, and each
+     * renewal: up to 1,000, HL_REPLICAS_MAJORITY or HL_REPLICAS_NONE. The client needs a
+     * min_replicas of its own, which may be HL_REPLICAS_NONE. Give all handles of a name the same.
+     */
+    int min_replicas;
 } hl_lock_options;
 
 /* clang-format off */
 #define HL_LOCK_OPTIONS_INIT                                                                       \
-    { sizeof(hl_lock_options), HL_LOCK_REENTRANT, 0, NULL, 0, 0, 0, 0 }
+    { sizeof(hl_lock_options), HL_LOCK_REENTRANT, 0, NULL, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /* Read by the call, and never written: a program may share one constant. Times are in milliseconds,

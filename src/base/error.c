@@ -61,6 +61,7 @@ bool hl_err_is_transient(int code)
     case HL_ENOMEM:
     case HL_ECONN:
     case HL_ESERVER:
+    case HL_EREPLICAS:
         return true;
     default:
         return false;

@@ -22,6 +22,8 @@ const char *hl_event_name(hl_event_kind kind)
         return "master changed";
     case HL_EVENT_MASTER_ISOLATED:
         return "master isolated";
+    case HL_EVENT_UNCONFIRMED:
+        return "unconfirmed";
     case HL_EVENT_MASTER_CONFIRMED:
         return "master confirmed";
     }

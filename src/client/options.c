@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/secret.h"
 #include "base/versioned.h"
+#include "lease/calls/replicas.h"
 #include "lease/state/name.h"
 #include "redis/lanes.h"
 #include "redis/password_file.h"
@@ -15,6 +16,7 @@
 enum {
     OPTIONS_MAX_POLL_US = 1000,
     OPTIONS_CONNECTIONS = 4,
+    OPTIONS_REPLICAS_MS = 200,
     OPTIONS_HOST_LIMIT = 255, /* of a name that TLS sends (RFC 1035, 2.3.4) */
 };
 
@@ -31,6 +33,15 @@ static int options_time(const char *what, int64_t *value, int64_t standard, int6
     return 0;
 }
 
+/* The default, which a short request timeout makes shorter. */
+static int64_t options_replicas_ms(const hl_client_options *options)
+{
+    int64_t request_ms = options->request_timeout_ms;
+    bool is_short = request_ms > 0 && request_ms <= 2 * OPTIONS_REPLICAS_MS;
+
+    return is_short ? (request_ms + 1) / 2 : OPTIONS_REPLICAS_MS;
+}
+
 static int options_check_times(hl_client_options *options, hl_error *err)
 {
     const struct {
@@ -44,6 +55,7 @@ static int options_check_times(hl_client_options *options, hl_error *err)
         {"poll_ms", &options->poll_ms, 1000, 10},
         {"backoff_min_ms", &options->backoff_min_ms, 50, 1},
         {"backoff_max_ms", &options->backoff_max_ms, 2000, 1},
+        {"replicas_timeout_ms", &options->replicas_timeout_ms, options_replicas_ms(options), 1},
     };
 
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
@@ -51,6 +63,8 @@ static int options_check_times(hl_client_options *options, hl_error *err)
             return HL_EINVAL;
     if (options->backoff_min_ms > options->backoff_max_ms)
         return hli_fail(err, HL_EINVAL, "backoff_min_ms is greater than backoff_max_ms");
+    if (options->min_replicas != 0 && options->replicas_timeout_ms >= options->request_timeout_ms)
+        return hli_fail(err, HL_EINVAL, "replicas_timeout_ms is not less than request_timeout_ms");
     return 0;
 }
 
@@ -58,7 +72,7 @@ static int options_check(hl_client_options *options, hl_error *err)
 {
     const unsigned known = HL_CLIENT_LAZY | HL_CLIENT_DISPATCH | HL_CLIENT_RELEASE_ON_CLOSE |
                            HL_CLIENT_RELEASE_ON_THREAD_EXIT | HL_CLIENT_HOLDER_INFO |
-                           HL_CLIENT_TLS_UNVERIFIED;
+                           HL_CLIENT_TLS_UNVERIFIED | HL_CLIENT_KEEP_UNCONFIRMED;
 
     if (options->flags & ~known)
         return hli_fail(err, HL_EINVAL, "flags hold what this version does not know");
@@ -76,6 +90,8 @@ static int options_check(hl_client_options *options, hl_error *err)
         return hli_fail(err, HL_EINVAL, "connections is not from 1 to %d", HLI_LANES_MAX);
     if (options->connections == 0)
         options->connections = OPTIONS_CONNECTIONS;
+    if (hli_replicas_check(options->min_replicas, err) < 0)
+        return HL_EINVAL;
     return options_check_times(options, err);
 }
 

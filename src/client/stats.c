@@ -32,6 +32,7 @@ static void stats_read_counters(const struct hli_counters *counters, hl_stats *s
     stats->lanes_now = stats_read(&counters->lanes_now);
     stats->master_changes = stats_read(&counters->master_changes);
     stats->redirects = stats_read(&counters->redirects);
+    stats->unconfirmed = stats_read(&counters->unconfirmed);
 }
 
 /* size is that of the caller's struct, or NULL. */

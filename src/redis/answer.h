@@ -23,7 +23,10 @@ struct hli_answer {
     const struct hli_reply *reply; /* borrowed; of HLI_REPLIED only */
     int code;                      /* an HL_E code unless HLI_REPLIED */
     const char *text;              /* borrowed, the reason unless HLI_REPLIED */
-    bool link_has_failed;          /* HLI_UNSENT: the last attempt to connect; the text says why */
+    /* HLI_REPLIED, of a request that replicas confirm: how many have what it wrote. If the server
+     * refused to wait for them, code and text say why. */
+    unsigned replicas;
+    bool link_has_failed; /* HLI_UNSENT: the last attempt to connect; the text says why */
 };
 
 /* Sorts a reply. */

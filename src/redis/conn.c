@@ -38,6 +38,7 @@ void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop,
     hli_outbox_init(&conn->outbox);
     hli_reader_init(&conn->reader, events->is_plain || events->is_plain_message);
     TAILQ_INIT(&conn->in_flight);
+    hli_confirm_init(&conn->confirm);
 }
 
 void hli_conn_deinit(struct hli_conn *conn)
@@ -61,6 +62,14 @@ unsigned hli_conn_count(struct hli_conn *conn, int more)
     return count;
 }
 
+static void conn_queue(struct hli_conn *conn, struct hli_op *op, hli_ns now)
+{
+    op->sent_at = now;
+    hli_conn_count(conn, 1);
+    TAILQ_INSERT_TAIL(&conn->in_flight, op, link);
+    hli_outbox_put(&conn->outbox, op->bytes, op->length);
+}
+
 /*
  * When many requests are in flight, their senders are awake at about the same time. The first of
  * them leave their bytes to the sender that fills the chunk, or to the loop if none does. One write
@@ -81,12 +90,13 @@ bool hli_conn_send(struct hli_conn *conn, struct hli_op *op, enum hli_conn_when 
     bool leaves_it = when == HLI_CONN_WITH_NEXT || (conn->in_flight_count >= CONN_CROWD &&
                                                     conn->outbox.waiting_count + 1 < CONN_CHUNK);
     hli_reader_expect(&conn->reader, conn->in_flight_count);
-    hli_conn_count(conn, 1);
-    TAILQ_INSERT_TAIL(&conn->in_flight, op, link);
     op->is_asking = when == HLI_CONN_ASKING;
     if (op->is_asking)
         hli_outbox_put_before(&conn->outbox, conn_asking, sizeof(conn_asking) - 1);
-    hli_outbox_put(&conn->outbox, op->bytes, op->length);
+    conn_queue(conn, op, now);
+    struct hli_op *wait = op->replicas > 0 ? hli_confirm_sent(&conn->confirm, op) : NULL;
+    if (wait)
+        conn_queue(conn, wait, now);
     bool is_first = !conn->is_watched; /* one timer watches the oldest only */
     conn->is_watched = true;
     if (!leaves_it)
@@ -101,6 +111,30 @@ bool hli_conn_send(struct hli_conn *conn, struct hli_op *op, enum hli_conn_when 
     if (is_first)
         hli_timer_set(conn->loop, &conn->timeout, hli_after_ms(now, conn->request_timeout_ms));
     return true;
+}
+
+void hli_conn_set_majority(struct hli_conn *conn, unsigned majority)
+{
+    hli_mutex_lock(&conn->mutex);
+    conn->confirm.majority = majority;
+    hli_mutex_unlock(&conn->mutex);
+}
+
+void hli_conn_confirm(struct hli_conn *conn, const struct hli_answer *waited)
+{
+    struct hli_ops confirmed = TAILQ_HEAD_INITIALIZER(confirmed);
+
+    hli_mutex_lock(&conn->mutex);
+    struct hli_op *wait = hli_confirm_answered(&conn->confirm, &confirmed);
+    if (wait) {
+        conn_queue(conn, wait, hli_now());
+        hli_outbox_write(&conn->outbox, &conn->mutex);
+    }
+    bool needs_loop = hli_outbox_needs_loop(&conn->outbox);
+    hli_mutex_unlock(&conn->mutex);
+    if (needs_loop)
+        hli_loop_post(conn->loop, &conn->flush);
+    hli_confirm_tell(&confirmed, waited);
 }
 
 void hli_conn_set_ready(struct hli_conn *conn)
@@ -186,25 +220,51 @@ static bool conn_is_unasked(struct hli_conn *conn, const struct hli_reply *reply
     return conn->events->unasked(conn, reply, oldest);
 }
 
-static void conn_dispatch(struct hli_conn *conn, const struct hli_reply *reply)
+static bool conn_keep(struct hli_conn *conn, struct hli_op *op, struct hli_reply *reply)
+{
+    hli_mutex_lock(&conn->mutex);
+    bool is_kept = conn->is_open && hli_confirm_keep(&conn->confirm, op, reply);
+    bool is_plain = conn->events->is_plain && conn->events->is_plain(op, reply);
+    if (is_kept && !is_plain)
+        conn->confirm.keeps_for_loop = true;
+    hli_mutex_unlock(&conn->mutex);
+    return is_kept;
+}
+
+/* True if the reply is kept with its request. */
+static bool conn_answer_op(struct hli_conn *conn, struct hli_op *op, struct hli_reply *reply)
+{
+    struct hli_answer answer = conn_answer(conn, reply);
+
+    op->bounces = answer.verdict == HLI_BOUNCED ? op->bounces + 1 : 0;
+    if (hli_conn_is_wait(conn, op))
+        hli_conn_confirm(conn, &answer);
+    else if (conn->events->answered && conn->events->answered(conn, op, &answer))
+        return false;
+    else if (answer.verdict == HLI_REPLIED && op->replicas > 0 && conn_keep(conn, op, reply))
+        return true;
+    else
+        op->done(op, &answer);
+    return false;
+}
+
+/* True if the reply is kept. */
+static bool conn_dispatch(struct hli_conn *conn, struct hli_reply *reply)
 {
     bool has_more;
 
     if (conn->events->message && hli_reply_is_message(reply)) {
         conn->events->message(conn, reply);
-        return;
+        return false;
     }
     if (conn_is_unasked(conn, reply))
-        return;
+        return false;
     struct hli_op *op = conn_take_oldest(conn, reply->kind == HLI_REPLY_ERROR, &has_more);
-    if (op) {
-        struct hli_answer answer = conn_answer(conn, reply);
-        op->bounces = answer.verdict == HLI_BOUNCED ? op->bounces + 1 : 0;
-        if (!conn->events->answered || !conn->events->answered(conn, op, &answer))
-            op->done(op, &answer);
-    } else if (!has_more) {
+    if (op)
+        return conn_answer_op(conn, op, reply);
+    if (!has_more)
         conn_refuse_surplus(conn, reply);
-    }
+    return false;
 }
 
 /* Delivers all received replies. False when the connection is closed, which a completion may do. */
@@ -214,8 +274,8 @@ static bool conn_tell_all(struct hli_conn *conn)
     int rc;
 
     while ((rc = hli_reader_next(&conn->reader, &reply)) == 0 && reply) {
-        conn_dispatch(conn, reply);
-        hli_reply_free(reply);
+        if (!conn_dispatch(conn, reply))
+            hli_reply_free(reply);
         if (!conn->readable)
             return false;
     }
@@ -458,10 +518,8 @@ void hli_conn_close(struct hli_conn *conn, const hl_error *err)
         hli_reader_take(&conn->reader, &conn->mutex); /* it may unlock the mutex */
     atomic_store(&conn->in_flight_count, 0);
     conn->oldest_replies = 0;
-    while ((op = TAILQ_FIRST(&conn->in_flight))) {
-        TAILQ_REMOVE(&conn->in_flight, op, link);
-        TAILQ_INSERT_TAIL(&orphans, op, link);
-    }
+    hli_confirm_drop(&conn->confirm, &orphans);
+    TAILQ_CONCAT(&orphans, &conn->in_flight, link);
     atomic_store(&conn->fd, -1);
     hli_mutex_unlock(&conn->mutex);
     if (!was_open)

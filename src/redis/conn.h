@@ -14,6 +14,7 @@
 #define HLI_REDIS_CONN_H
 
 #include "base/thread.h"
+#include "redis/confirm.h"
 #include "redis/loop.h"
 #include "redis/op.h"
 #include "redis/outbox.h"
@@ -75,6 +76,7 @@ struct hli_conn {
     struct hli_reader reader;
     struct hli_outbox outbox;
     struct hli_ops in_flight;
+    struct hli_confirm confirm;
     atomic_uint in_flight_count; /* changed under the mutex */
     unsigned oldest_replies;     /* replies to the oldest request in flight so far */
 };
@@ -108,11 +110,23 @@ void hli_conn_set_ready(struct hli_conn *conn); /* until it is closed */
 /* The opposite, if no request is in flight. Returns if that is so. */
 bool hli_conn_retire(struct hli_conn *conn);
 
+/* So many of the master's replicas are a majority; 0: it does not tell. Any thread. */
+void hli_conn_set_majority(struct hli_conn *conn, unsigned majority);
+
 /* How many requests are in flight now. Any thread. */
 unsigned hli_conn_in_flight(const struct hli_conn *conn);
 
 /* With the mutex: a request is in flight more (1), or less (-1). Returns how many are. */
 unsigned hli_conn_count(struct hli_conn *conn, int more);
+
+/* With the mutex: is this request the WAIT for others (confirm.h)? */
+static inline bool hli_conn_is_wait(const struct hli_conn *conn, const struct hli_op *op)
+{
+    return op == &conn->confirm.wait;
+}
+
+/* With the role: the WAIT was answered. Ends the requests that it confirms. */
+void hli_conn_confirm(struct hli_conn *conn, const struct hli_answer *waited);
 
 /* In a forked child: closes the socket and sends nothing. */
 void hli_conn_abandon(struct hli_conn *conn);

@@ -64,9 +64,12 @@ static void handshake_note_offsets(struct hli_handshake *handshake, const struct
     handshake->replica_offset = -1;
     if (!hli_reply_integer_at(role, 1, &handshake->offset))
         return;
-    for (size_t i = 0; (replica = hli_reply_item(replicas, i)) != NULL; i++)
+    handshake->replicas = 0;
+    for (size_t i = 0; (replica = hli_reply_item(replicas, i)) != NULL; i++) {
+        handshake->replicas++;
         if (hli_reply_integer_at(replica, 2, &offset) && offset > handshake->replica_offset)
             handshake->replica_offset = offset;
+    }
 }
 
 /* A replica must be refused: it answers a script that happens not to write, from data that may be

@@ -39,7 +39,8 @@ struct hli_handshake { /* loop thread */
     /* By the last answer to ROLE: the replication offset of the master (-1: unknown), and that of
      * its foremost replica (-1: it has none). */
     int64_t offset, replica_offset;
-    hl_error err; /* the first reason not to use the server; code 0 when there is none */
+    unsigned replicas; /* how many it has, if offset is known */
+    hl_error err;      /* the first reason not to use the server; code 0 when there is none */
 };
 
 /* Sends all commands, with AUTH if the login has a password. False when the connection is not open

@@ -24,16 +24,19 @@ enum { LANES_MEETINGS = 100, LANES_MEETINGS_MS = 1000 };
 enum { LANES_AGAIN_MS = 500 }; /* a lane that is not needed had a request in flight */
 /* With so many requests in flight, they go out in chunks (conn.c). */
 enum { LANES_CROWD = 16 };
+/* Places: those of `connections`, the first lane's included, and that of the confirmed one. */
+enum { LANES_ROOM = HLI_LANE_CONFIRMED + 1 };
 
 struct hli_lanes {
     struct hli_link_setup setup; /* immutable; all lanes have it, but for the address */
     /* [0]: the first lane. Set by the loop thread; read by a forked child, too. */
-    _Atomic(struct hli_link *) made[HLI_LANES_MAX];
-    atomic_uint open[HLI_LANES_MAX]; /* the number by which names know it, 0 before it was up and
-                                        while it cannot come back: drawn by the loop thread, the
-                                        place here in its lowest digit */
-    atomic_uint count;               /* of those that have been open */
-    _Atomic hli_ns meetings_since;   /* atomic: calls that found no free lane */
+    _Atomic(struct hli_link *) made[LANES_ROOM];
+    atomic_uint open[LANES_ROOM];  /* the number by which names know it, 0 before it was up and
+                                      while it cannot come back: drawn by the loop thread, the
+                                      place here in its lowest digit. That of the confirmed lane
+                                      never changes: nothing else serves its names */
+    atomic_uint count;             /* of those that have been open */
+    _Atomic hli_ns meetings_since; /* atomic: calls that found no free lane */
     atomic_uint meetings;
     atomic_uint needs; /* calls that found the first lane busy, since the last look at it; counted
                           up to LANES_MEETINGS */
@@ -64,7 +67,7 @@ unsigned hli_link_lanes(const struct hli_link *first)
 struct hli_link *hli_link_lane(struct hli_link *first, unsigned lane)
 {
     const struct hli_lanes *lanes = first->lanes;
-    unsigned number = lane % HLI_LANES_MAX;
+    unsigned number = lane % LANES_ROOM;
 
     return atomic_load_explicit(&lanes->open[number], memory_order_acquire) == lane
                ? atomic_load_explicit(&lanes->made[number], memory_order_relaxed)
@@ -120,7 +123,7 @@ unsigned hli_link_free_lane(struct hli_link *first, unsigned lane)
     if (lane == 0 ? !is_needed : lane_is_free(hli_link_lane(first, lane)))
         return lane;
     for (unsigned i = 1; i < count; i++) {
-        unsigned other = atomic_load(&first->lanes->open[(lane % HLI_LANES_MAX + i) % count]);
+        unsigned other = atomic_load(&first->lanes->open[(lane % LANES_ROOM + i) % count]);
         if (lane_is_free(hli_link_lane(first, other)))
             return other;
     }
@@ -128,27 +131,6 @@ unsigned hli_link_free_lane(struct hli_link *first, unsigned lane)
         lanes_note_meeting(first);
     return 0;
 }
-
-int hli_link_any_problem(struct hli_link *first, hl_error *ret_err)
-{
-    int code = 0;
-
-    for (unsigned i = 0; code == 0 && i < hli_link_lanes(first); i++)
-        code = hli_link_problem(atomic_load(&first->lanes->made[i]), ret_err);
-    return code;
-}
-
-/* Runs for all lanes but the first, also those that are not open yet. */
-static void lanes_each(struct hli_lanes *lanes, void (*run)(struct hli_link *link))
-{
-    for (unsigned i = 1; i < HLI_LANES_MAX; i++) {
-        struct hli_link *link = atomic_load(&lanes->made[i]);
-        if (link)
-            run(link);
-    }
-}
-
-/* --- loop thread --- */
 
 static unsigned lane_place(const struct hli_link *link)
 {
@@ -159,17 +141,46 @@ static unsigned lane_place(const struct hli_link *link)
     return place;
 }
 
+static bool lane_is_confirmed(const struct hli_link *link)
+{
+    return lane_place(link) == HLI_LANE_CONFIRMED;
+}
+
 static bool lane_was_open(const struct hli_link *link)
 {
-    return lane_place(link) < atomic_load(&link->lanes->count);
+    return lane_place(link) < atomic_load(&link->lanes->count) || lane_is_confirmed(link);
 }
+
+int hli_link_any_problem(struct hli_link *first, hl_error *ret_err)
+{
+    int code = 0;
+
+    for (unsigned i = 0; code == 0 && i < LANES_ROOM; i++) {
+        struct hli_link *link = atomic_load(&first->lanes->made[i]);
+        if (link && lane_was_open(link))
+            code = hli_link_problem(link, ret_err);
+    }
+    return code;
+}
+
+/* Runs for all lanes but the first, also those that are not open yet. */
+static void lanes_each(struct hli_lanes *lanes, void (*run)(struct hli_link *link))
+{
+    for (unsigned i = 1; i < LANES_ROOM; i++) {
+        struct hli_link *link = atomic_load(&lanes->made[i]);
+        if (link)
+            run(link);
+    }
+}
+
+/* --- loop thread --- */
 
 static struct hli_link *lane_new(struct hli_link *first, unsigned place)
 {
     struct hli_lanes *lanes = first->lanes;
     struct hli_link_setup setup = lanes->setup;
 
-    setup.address = &first->address;
+    setup.address = first->address.host ? &first->address : NULL;
     struct hli_link *link = hli_link_new(&setup, first, lanes, &lane_events);
     atomic_store(&lanes->made[place], link);
     return link;
@@ -201,7 +212,7 @@ static bool lane_is_at_server(const struct hli_link *link)
 /* Closes all lanes that are connected to the server, but this one. */
 static void lanes_break_beside(struct hli_link *link, const hl_error *err)
 {
-    for (unsigned i = 0; i < HLI_LANES_MAX; i++) {
+    for (unsigned i = 0; i < LANES_ROOM; i++) {
         struct hli_link *other = atomic_load(&link->lanes->made[i]);
         if (other && other != link && lane_is_at_server(other))
             hli_link_break(other, err);
@@ -238,9 +249,11 @@ static void lane_locate(struct hli_link *link)
         hli_link_located(link, &first->address, NULL);
 }
 
-/* The first lane has come up. */
+/* The first lane has come up. The confirmed one was stopped with it if their server changed. */
 static void lane_follow(struct hli_link *link)
 {
+    if (lane_is_confirmed(link) && link->state == HLI_LINK_STOPPED)
+        hli_link_move(link, &link->first->address);
     if (link->state == HLI_LINK_UP && hli_link_is_split(link))
         hli_link_fail(link, HL_ECONN, "the server was started anew, or is another one");
     if (link->state == HLI_LINK_LOCATING)
@@ -251,10 +264,12 @@ static void lane_follow(struct hli_link *link)
 
 static bool lanes_are_up(const struct hli_lanes *lanes)
 {
+    const struct hli_link *confirmed = atomic_load(&lanes->made[HLI_LANE_CONFIRMED]);
+
     for (unsigned i = 0; i < atomic_load(&lanes->count); i++)
         if (atomic_load(&lanes->made[i])->state != HLI_LINK_UP)
             return false;
-    return true;
+    return !confirmed || confirmed->state == HLI_LINK_UP;
 }
 
 hli_ns hli_link_up_since(const struct hli_link *first)
@@ -275,10 +290,10 @@ static void lane_open(struct hli_link *link)
     struct hli_lanes *lanes = link->lanes;
     unsigned place = lane_place(link), count = atomic_load(&lanes->count);
 
-    HLI_CHECK(place <= count);
     if (atomic_load(&lanes->open[place]) != 0)
         return;
-    unsigned lane = (atomic_fetch_add(&lanes_opened, 1) + 1) * HLI_LANES_MAX + place;
+    HLI_CHECK(place <= count);
+    unsigned lane = (atomic_fetch_add(&lanes_opened, 1) + 1) * LANES_ROOM + place;
     atomic_store_explicit(&lanes->open[place], lane, memory_order_release);
     if (place == count)
         atomic_store(&lanes->count, place + 1);
@@ -375,7 +390,8 @@ static void lane_close(struct hli_link *link)
 {
     atomic_uint *lane = &link->lanes->open[lane_place(link)];
 
-    if (link->first->state == HLI_LINK_UP && atomic_load(lane) != 0 && lane_kill_past(link))
+    if (link->first->state == HLI_LINK_UP && atomic_load(lane) != 0 && !lane_is_confirmed(link) &&
+        lane_kill_past(link))
         atomic_store(lane, 0);
 }
 
@@ -444,6 +460,16 @@ static const struct hli_link_events lane_events = {.locate = lane_locate,
                                                    .unusable = lane_on_unusable,
                                                    .conn = hli_link_conn_events};
 
+static void lanes_init(struct hli_lanes *lanes, const struct hli_link_setup *setup,
+                       struct hli_link *first)
+{
+    lanes->setup = *setup;
+    lanes->grow = (struct hli_task){.run = lanes_grow, .arg = lanes};
+    lanes->shrink = (struct hli_timer){.run = lanes_shrink, .arg = lanes};
+    atomic_init(&lanes->made[0], first);
+    atomic_init(&lanes->count, 1);
+}
+
 struct hli_link *hli_lanes_new(const struct hli_link_setup *setup)
 {
     struct hli_lanes *lanes = calloc(1, sizeof(*lanes));
@@ -453,11 +479,16 @@ struct hli_link *hli_lanes_new(const struct hli_link_setup *setup)
         free(lanes);
         return NULL;
     }
-    lanes->setup = *setup;
-    lanes->grow = (struct hli_task){.run = lanes_grow, .arg = lanes};
-    lanes->shrink = (struct hli_timer){.run = lanes_shrink, .arg = lanes};
-    atomic_init(&lanes->made[0], first);
-    atomic_init(&lanes->count, 1);
+    lanes_init(lanes, setup, first);
+    if (setup->settings->min_replicas == 0)
+        return first;
+    struct hli_link *confirmed = lane_new(first, HLI_LANE_CONFIRMED);
+    if (!confirmed) {
+        hli_lanes_free(first);
+        return NULL;
+    }
+    confirmed->state = HLI_LINK_LOCATING; /* so it has the problems of the first one until then */
+    atomic_init(&lanes->open[HLI_LANE_CONFIRMED], HLI_LANE_CONFIRMED);
     return first;
 }
 
@@ -468,9 +499,10 @@ void hli_lanes_stop(struct hli_link *first, int code, const char *reason)
     hli_timer_clear(lanes->setup.loop, &lanes->shrink);
     lanes->is_whole = false;
     atomic_store(&lanes->count, 1);
-    for (unsigned i = 1; i < HLI_LANES_MAX; i++) {
+    for (unsigned i = 1; i < LANES_ROOM; i++) {
         struct hli_link *link = atomic_load(&lanes->made[i]);
-        atomic_store(&lanes->open[i], 0);
+        if (i != HLI_LANE_CONFIRMED)
+            atomic_store(&lanes->open[i], 0);
         if (link)
             hli_link_stop(link, code, reason);
     }

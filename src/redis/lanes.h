@@ -13,7 +13,13 @@
 
 #include "redis/link.h"
 
-enum { HLI_LANES_MAX = 16 };
+enum {
+    HLI_LANES_MAX = 16,
+    /* The number of the lane for names whose requests replicas confirm (confirm.h): WAIT holds up
+     * all that is behind it, and so has a connection of its own. A client with the option
+     * min_replicas has one at each server, from the start on. */
+    HLI_LANE_CONFIRMED = HLI_LANES_MAX,
+};
 
 /* The first lane to a server. NULL when memory is out. */
 struct hli_link *hli_lanes_new(const struct hli_link_setup *setup);

@@ -165,8 +165,17 @@ static void link_settle(struct hli_link *link)
     link->events->settled(link, was_up, &err);
 }
 
+static void link_note_majority(struct hli_link *link, const struct hli_handshake *said)
+{
+    unsigned majority = said->offset >= 0 ? said->replicas / 2 + 1 : 0;
+
+    hli_conn_set_majority(&link->conn[HLI_LINK_COMMANDS], majority);
+}
+
 static void link_tell_offsets(struct hli_link *link, const struct hli_handshake *said)
 {
+    if (said->offset >= 0)
+        link_note_majority(link, said);
     if (link->listener.replicated && hli_link_is_first(link) && said->offset >= 0)
         link->listener.replicated(link, said->offset, said->replica_offset, link->listener.arg);
 }
@@ -182,6 +191,7 @@ static void link_come_up(struct hli_link *link)
     link_hide(link, link->url->login.password);
     hli_relogin_begin(&link->relogin);
     hli_link_set_problem(link, &(const hl_error)HL_ERROR_INIT, false);
+    link_note_majority(link, &link->handshake[HLI_LINK_COMMANDS]); /* before a request asks */
     hli_conn_set_ready(&link->conn[HLI_LINK_COMMANDS]);
     hli_timer_set(link->loop, &link->timer, hli_after_ms(link->up_since, link->keepalive_ms));
     hli_pubsub_up(&link->pubsub);
@@ -452,6 +462,7 @@ static void link_init_conns(struct hli_link *link, atomic_uint_fast64_t *command
         link->conn[i].commands = commands;
     }
     link_hide(link, link->url->login.password);
+    link->conn[HLI_LINK_COMMANDS].confirm.timeout_ms = link->settings->replicas_timeout_ms;
     link->conn[HLI_LINK_COMMANDS].polling.ns = link->settings->busy_poll_us * 1000;
 }
 

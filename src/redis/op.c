@@ -196,6 +196,30 @@ bool hli_op_is_wanted(const struct hli_op *op)
     return !op->is_wanted || op->is_wanted(op);
 }
 
+bool hli_op_is_confirmed(const struct hli_op *op, const struct hli_answer *answer)
+{
+    return hli_replicas_cover(hli_op_confirmed(op, answer), op->replicas);
+}
+
+unsigned hli_op_confirmed(const struct hli_op *op, const struct hli_answer *answer)
+{
+    unsigned count = answer->replicas < HLI_OP_REPLICAS ? answer->replicas : HLI_OP_REPLICAS;
+
+    if (op->replicas == 0)
+        return 0;
+    return count | (op->majority > 0 && count >= op->majority ? HLI_OP_MAJORITY : 0);
+}
+
+void hli_op_set_majority(struct hli_op *op, unsigned majority)
+{
+    unsigned number = op->replicas & HLI_OP_REPLICAS;
+
+    op->majority = majority;
+    op->needs = number;
+    if (op->replicas & HLI_OP_MAJORITY)
+        op->needs = majority > 0 && majority < number ? number : majority;
+}
+
 void hli_op_deinit(struct hli_op *op)
 {
     free(op->bytes);

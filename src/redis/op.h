@@ -26,6 +26,11 @@ struct hli_op {
     unsigned bounces;      /* in a row; for the thread with the reader's role */
     bool is_asking;        /* it stands behind ASKING, which has a reply of its own */
     unsigned more_replies; /* after the first, unless that is an error; `done` gets the last */
+    /* So many replicas are to have what it wrote before `done` runs (confirm.h); 0: none. */
+    unsigned replicas;
+    unsigned needs;          /* the same, as a number; 0: the master does not tell. Read in done */
+    unsigned majority;       /* of the replicas that the master had then; 0: it does not tell */
+    struct hli_reply *reply; /* while it waits for them; connection mutex */
 
     /* Runs exactly once for each time the op was sent: on the loop thread; for HLI_UNSENT on the
      * sender's; for a plain answer (script.h) possibly on a leader's (lead.h). */
@@ -38,6 +43,24 @@ struct hli_op {
 };
 
 TAILQ_HEAD(hli_ops, hli_op);
+
+/* A number of replicas as a request asks for it, or as an answer gives it: up to HLI_OP_REPLICAS,
+ * and beside it a bit for more than half of those that the master has. Neither of the two stands
+ * for the other: a majority of one replica is less than two, and two of five are no majority. */
+enum { HLI_OP_REPLICAS = 0xffff, HLI_OP_MAJORITY = 1 << 16 };
+
+static inline unsigned hli_replicas_more(unsigned left, unsigned right)
+{
+    unsigned a = left & HLI_OP_REPLICAS, b = right & HLI_OP_REPLICAS;
+
+    return (a > b ? a : b) | ((left | right) & HLI_OP_MAJORITY);
+}
+
+/* Are these as many as are wanted? */
+static inline bool hli_replicas_cover(unsigned replicas, unsigned wanted)
+{
+    return hli_replicas_more(replicas, wanted) == replicas;
+}
 
 struct hli_bytes {
     const void *data;
@@ -84,6 +107,14 @@ int hli_op_command(struct hli_op *op, const struct hli_bytes *words, size_t coun
 int hli_op_texts(struct hli_op *op, const char *const *words);
 
 bool hli_op_is_wanted(const struct hli_op *op);
+
+/* Of a request that has run: have as many replicas what it wrote as it asked for? */
+bool hli_op_is_confirmed(const struct hli_op *op, const struct hli_answer *answer);
+/* How many have it, as in `replicas`; 0 of a request that asked for none. */
+unsigned hli_op_confirmed(const struct hli_op *op, const struct hli_answer *answer);
+/* Sets `needs`, when the master has replicas of which so many are a majority (0: unknown). */
+void hli_op_set_majority(struct hli_op *op, unsigned majority);
+
 void hli_op_deinit(struct hli_op *op);
 void hli_op_wipe(struct hli_op *op); /* the same, of a request that has a secret */
 

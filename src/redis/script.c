@@ -93,6 +93,17 @@ bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply)
     }
 }
 
+/* Of pairs and items some may have changed something. */
+bool hli_script_is_refusal(hli_script_id id, const struct hli_reply *reply)
+{
+    int64_t status = 1;
+
+    HLI_CHECK(id < HLI_SCRIPT_COUNT);
+    if (script_shapes[id].form == SCRIPT_STATUS)
+        hli_reply_integer_at(reply, 0, &status);
+    return status < 1;
+}
+
 /* The reply must be one that the script can give. */
 static bool script_is_plain(const struct hli_reply *reply, const struct script_shape *shape)
 {

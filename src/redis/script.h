@@ -37,6 +37,9 @@ const struct hli_script *hli_script_get(hli_script_id id);
 /* True if the script can give this reply. Pure. */
 bool hli_script_may_answer(hli_script_id id, const struct hli_reply *reply);
 
+/* True if the script says by this reply that it gave nothing: busy (0) or gone (-1). Pure. */
+bool hli_script_is_refusal(hli_script_id id, const struct hli_reply *reply);
+
 /* True for a plain answer: acquired, released, or busy. A leader may deliver it itself; any other
  * answer is left to the loop. Pure. */
 bool hli_script_is_plain(hli_script_id id, const struct hli_reply *reply);

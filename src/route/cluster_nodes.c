@@ -20,7 +20,8 @@ static void node_on_up(struct hli_link *link, void *arg)
 
     bool is_again = node->was_up || !node->is_first;
     node->is_up = node->is_up || link == node->link;
-    node->was_up = node->cluster->was_up = true;
+    node->was_up = node->was_up || hli_link_is_whole(link);
+    node->cluster->was_up = true;
     node->has_failed = false;
     hli_outage_end(&node->outage, listener, link);
     listener->up(link, is_again, listener->arg);

@@ -95,7 +95,7 @@ static void server_on_up(struct hli_link *link, void *arg)
         server_confirm(server);
     hli_outage_end(&server->outage, &server->base.setup.listener, link);
     bool is_again = server->was_up;
-    server->was_up = true;
+    server->was_up = is_again || hli_link_is_whole(link);
     server->base.setup.listener.up(link, is_again, server->base.setup.listener.arg);
 }
 

@@ -80,6 +80,8 @@ int hli_acquire_init(struct hli_acquire *acquire, const struct hli_acquire_spec 
     };
     hli_name_ref(acquire->name);
     hli_owner_ref(acquire->owner);
+    if (acquire->mode.replicas > 0)
+        hli_name_take_confirmed_lane(acquire->name);
     if (client->settings.flags & HL_CLIENT_HOLDER_INFO)
         hli_tag_write_thread(acquire->thread);
     /* A try waits for no holder; the outage timeout limits how long it waits for a server. */

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "lease/acquire/busy.h"
 #include "lease/acquire/grant.h"
+#include "lease/calls/replicas.h"
 #include "lease/hold/hold.h"
 #include "lease/hold/keep.h"
 #include "lease/hold/loss.h"
@@ -161,7 +162,43 @@ static bool ask_lacks_something(const struct hli_turn *turn, const struct hli_te
     const struct hli_acquire *head = TAILQ_FIRST(&turn->name->waiters);
 
     return turn->now >= tenure->valid_until || head->lease_ms > tenure->asked_lease_ms ||
-           (head->mode.is_fenced && tenure->tokens == 0);
+           (head->mode.is_fenced && tenure->tokens == 0) ||
+           !hli_replicas_cover(tenure->ask.replicas, head->mode.replicas);
+}
+
+/* Too few replicas have our field: all waiters fail for which that was asked, and the plan asks
+ * anew for the others, or undoes the acquire. */
+static void ask_is_short(struct hli_turn *turn, struct hli_tenure *tenure,
+                         const struct hli_answer *answer)
+{
+    struct hli_acquire *acquire = TAILQ_FIRST(&turn->name->waiters), *next;
+    unsigned confirmed = hli_op_confirmed(&tenure->ask, answer);
+    char text[HLI_REPLICAS_TEXT];
+    int code = hli_replicas_write(turn->name->client, &tenure->ask, answer, text);
+
+    tenure->may_stand = true;
+    tenure->ask_at = 0;
+    turn->name->asked_at = 0;
+    for (; acquire; acquire = next) {
+        next = TAILQ_NEXT(acquire, link);
+        unsigned wanted = acquire->mode.replicas;
+        if (!hli_replicas_cover(confirmed, wanted) &&
+            hli_replicas_cover(tenure->ask.replicas, wanted) && !acquire->mode.is_kept_anyway)
+            hli_waiters_fail(turn, acquire, code, text);
+    }
+}
+
+/* Must the first waiter go without the lock, as too few replicas have it? */
+static bool ask_lacks_replicas(const struct hli_turn *turn, const struct hli_tenure *tenure,
+                               const struct hli_answer *answer)
+{
+    const struct hli_acquire *head = TAILQ_FIRST(&turn->name->waiters);
+
+    if (hli_op_is_confirmed(&tenure->ask, answer))
+        return false;
+    hli_count(&turn->name->client->counters.unconfirmed);
+    return head && !head->mode.is_kept_anyway &&
+           !hli_replicas_cover(hli_op_confirmed(&tenure->ask, answer), head->mode.replicas);
 }
 
 /* Our field is in the lock, and the tenure has it, if the answer did not take too long. The lease
@@ -175,7 +212,8 @@ static void ask_is_ours(struct hli_turn *turn, struct hli_tenure *tenure,
 
     tenure->may_stand = true;
     tenure->least_count = tenure->most_count = 1;
-    hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms);
+    hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms,
+                      hli_op_confirmed(&tenure->ask, answer));
     name->asked_at = 0;
     if (tenure->asked_tokens > 0 || tenure->tokens > 0)
         ask_note_tokens(tenure, answer);
@@ -190,7 +228,10 @@ static void ask_is_ours(struct hli_turn *turn, struct hli_tenure *tenure,
     hli_reply_integer_at(answer->reply, 1, &was_free);
     tenure->no_waiters_at = was_free == 1 && name->kind->is_handed_on ? tenure->ask.sent_at : 0;
     tenure->renew_at = tenure->ask.sent_at + HLI_MS(tenure->asked_lease_ms) / 3;
+    bool is_confirmed =
+        hli_replicas_cover(hli_op_confirmed(&tenure->ask, answer), head->mode.replicas);
     hli_hold_begin(turn, head, tenure->ask.sent_at);
+    hli_hold_confirm(turn, tenure, is_confirmed);
     hli_op_deinit(&tenure->ask);
     if (!TAILQ_EMPTY(&name->waiters))
         hli_busy_finish_tries(turn, turn->now); /* it is held now */
@@ -214,7 +255,9 @@ static void ask_acquire_read(struct hli_turn *turn, struct hli_tenure *tenure,
     hli_reply_integer_at(answer->reply, 0, &status);
     if (turn->name->contention)
         hli_contention_forget_problem(turn->name->contention);
-    if (status == 1 && turn->name->kind->served)
+    if (status == 1 && ask_lacks_replicas(turn, tenure, answer))
+        ask_is_short(turn, tenure, answer);
+    else if (status == 1 && turn->name->kind->served)
         turn->name->kind->served(turn, tenure, answer);
     else if (status == 1)
         ask_is_ours(turn, tenure, answer);

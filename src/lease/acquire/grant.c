@@ -79,7 +79,7 @@ static void grant_begin_hold(struct hli_turn *turn, struct hli_tenure *tenure,
     int64_t claim_ms = grant->claim_ms;
     int64_t renew_ms = claim_ms / 3 < GRANT_RENEW_MS ? claim_ms / 3 : GRANT_RENEW_MS;
 
-    hli_tenure_extend(tenure, tenure->anchor_at, claim_ms);
+    hli_tenure_extend(tenure, tenure->anchor_at, claim_ms, 0);
     if (tenure->longest_lease_ms < claim_ms)
         tenure->longest_lease_ms = claim_ms;
     tenure->may_stand = true;
@@ -96,12 +96,14 @@ static void grant_begin_hold(struct hli_turn *turn, struct hli_tenure *tenure,
     hli_busy_finish_tries(turn, turn->now); /* the lock is held now */
 }
 
-/* A grant that is void, too late, or without a wanted token is not released: the tenure asks
- * whether its field is still in the lock. An answer in flight may be older than the grant; heard_at
+/* A grant that is void, too late, without a wanted token, or for a waiter that needs replicas is
+ * not released: the tenure asks whether its field is still in the lock, and the replicas confirm
+ * the answer. An answer in flight may be older than the grant; heard_at
  * makes the tenure ask once more then. */
 static void grant_take(struct hli_turn *turn, struct hli_tenure *tenure, const struct grant *grant)
 {
-    bool has_all = grant->token != 0 || !TAILQ_FIRST(&turn->name->waiters)->mode.is_fenced;
+    const struct hli_acquire_mode *mode = &TAILQ_FIRST(&turn->name->waiters)->mode;
+    bool has_all = (grant->token != 0 || !mode->is_fenced) && mode->replicas == 0;
 
     if (has_all && turn->now < grant_valid_until(tenure, grant)) {
         grant_begin_hold(turn, tenure, grant);
@@ -245,7 +247,9 @@ bool hli_grant_crossed(struct hli_tenure *tenure, const struct hli_answer *answe
         hli_reply_integer_at(answer->reply, 0, &status);
     if (grant_ran_out(tenure, answer))
         return false;
-    if (status == 1) /* its tokens, if any, are left unused: the grant's is as good */
-        hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms);
+    unsigned confirmed = hli_op_confirmed(&tenure->ask, answer);
+    /* Its tokens, if any, are left unused: the grant's is as good. */
+    if (status == 1 && hli_hold_takes(tenure, confirmed))
+        hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms, confirmed);
     return true;
 }

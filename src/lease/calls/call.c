@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "lease/calls/replicas.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,13 +259,26 @@ int hli_call_read_done(struct hli_call *call, const struct hli_reply *reply)
     }
 }
 
-static void call_read(struct hli_call *call, const struct hli_reply *reply)
+/* A change that has run, and that too few replicas have. */
+static int call_lacks_replicas(struct hli_call *call, const struct hli_answer *answer)
+{
+    char text[HLI_REPLICAS_TEXT];
+    int code = hli_replicas_write(call->client, &call->op, answer, text);
+
+    call->is_unconfirmed = true;
+    hli_count(&call->client->counters.unconfirmed);
+    return hli_call_fail(call, code, text);
+}
+
+static void call_read(struct hli_call *call, const struct hli_answer *answer)
 {
     hli_mutex_lock(&call->mutex);
     bool ends = false;
     if (!call->wait.is_finished) {
-        int code =
-            call->kind->read ? call->kind->read(call, reply) : hli_call_read_done(call, reply);
+        int code = call->kind->read ? call->kind->read(call, answer->reply)
+                                    : hli_call_read_done(call, answer->reply);
+        if (code == HL_OK && !hli_op_is_confirmed(&call->op, answer))
+            code = call_lacks_replicas(call, answer);
         if (code < 0 && call->async.err.code != code)
             hli_call_fail(call, code, call_text(call, code));
         ends = call_finish(call, code);
@@ -301,7 +315,7 @@ static void call_done(struct hli_op *op, const struct hli_answer *answer)
     struct hli_call *call = HLI_OF(op, struct hli_call, op);
 
     if (answer->verdict == HLI_REPLIED) {
-        call_read(call, answer->reply);
+        call_read(call, answer);
     } else if (!call_is_over(call)) {
         if (answer->verdict == HLI_BOUNCED) {
             hli_link_send(call_link(call), op);

@@ -56,8 +56,9 @@ struct hli_call {
 
     hli_mutex mutex; /* guards the wait, and the problem */
     bool is_in_flight;
-    bool may_have_run; /* a copy was sent whose answer will not come */
-    hli_ns ran_at;     /* when the first such copy was sent */
+    bool is_unconfirmed; /* it has run, and fails because too few replicas have it */
+    bool may_have_run;   /* a copy was sent whose answer will not come */
+    hli_ns ran_at;       /* when the first such copy was sent */
     int problem;
     char problem_text[128];
 };

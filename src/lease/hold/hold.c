@@ -5,6 +5,7 @@
 
 #include "lease/hold/tag.h"
 #include "lease/hold/write.h"
+#include "lease/state/notice.h"
 
 void hli_hold_set(struct hli_tenure *tenure, struct hl_owner *owner, const struct hli_hold *said)
 {
@@ -35,6 +36,8 @@ static struct hli_hold hold_describe(const struct hli_acquire *acquire, hli_ns f
         .ends = acquire->is_watched ? HLI_NEVER : hli_lease_validity(from, acquire->lease_ms),
         .max_hold_at = max_ms > 0 ? hli_after_ms(now, max_ms) : HLI_NEVER,
         .min_hold_until = min_ms > 0 ? hli_after_ms(now, min_ms) : 0,
+        .replicas = acquire->mode.replicas,
+        .is_kept_anyway = acquire->mode.is_kept_anyway,
         .on_event = acquire->options.on_event,
         .event_arg = acquire->options.event_arg,
     };
@@ -49,7 +52,7 @@ void hli_hold_begin(struct hli_turn *turn, struct hli_acquire *acquire, hli_ns f
     hli_hold_set(tenure, acquire->owner, &hold);
     if (acquire->mode.is_fenced)
         tenure->hold.token = hli_tenure_take_token(tenure);
-    tenure->in_jeopardy = false;
+    tenure->in_jeopardy = tenure->is_unconfirmed = false;
     /* A grant's claim may be shorter than the hold's lease time. */
     tenure->is_doubted =
         !hold.is_watched && (hold.ends > tenure->valid_until || name->kind->is_always_renewed);
@@ -64,6 +67,16 @@ void hli_hold_begin(struct hli_turn *turn, struct hli_acquire *acquire, hli_ns f
     hli_tenure_ref(tenure); /* the call's, until it is settled */
     acquire->got = tenure;
     hli_turn_finish(turn, &acquire->wait, HL_OK);
+}
+
+bool hli_hold_confirm(struct hli_turn *turn, struct hli_tenure *tenure, bool is_confirmed)
+{
+    bool is_news = !is_confirmed && !tenure->is_unconfirmed;
+
+    if (is_news)
+        hli_notice_warning(turn, tenure, HL_EVENT_UNCONFIRMED);
+    tenure->is_unconfirmed = !is_confirmed;
+    return is_news;
 }
 
 /* Does this hold stand for several permits that came with one request? It does until the others
@@ -171,7 +184,7 @@ static void hold_begin_adopted(struct hli_turn *turn, struct hli_tenure *tenure,
     tenure->asked_lease_ms = tenure->longest_lease_ms = adoption->lease_ms;
     tenure->renew_at = adoption->sent_at + HLI_MS(adoption->lease_ms) / 3;
     hli_tenure_move(tenure, HLI_TENURE_ASK);
-    hli_tenure_extend(tenure, adoption->sent_at, adoption->lease_ms);
+    hli_tenure_extend(tenure, adoption->sent_at, adoption->lease_ms, adoption->hold.replicas);
     hli_hold_set(tenure, adoption->hold.owner, &adoption->hold);
     tenure->hold.is_accepted = true;
 }
@@ -181,6 +194,8 @@ bool hli_hold_adopt(struct hli_tenure *tenure, const struct hli_adoption *adopti
     struct hli_name *name = tenure->name;
     struct hli_turn turn;
 
+    if (adoption->hold.replicas > 0)
+        hli_name_take_confirmed_lane(name);
     hli_turn_begin(&turn, name);
     bool is_open = !atomic_load(&name->client->is_closed);
     if (is_open)

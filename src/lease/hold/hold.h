@@ -38,6 +38,10 @@ void hli_releasing_end(struct hli_turn *turn, struct hli_tenure *tenure);
 /* Does the watchdog renew it now? Name mutex. */
 bool hli_hold_is_renewed(const struct hli_tenure *tenure);
 
+/* Do enough replicas have the hold, by the last answer? An event tells when they do no more;
+ * returns if that is now. Name mutex. */
+bool hli_hold_confirm(struct hli_turn *turn, struct hli_tenure *tenure, bool is_confirmed);
+
 /* When JEOPARDY is due; two renewals may fail before that. Name mutex. */
 hli_ns hli_hold_jeopardy_at(const struct hli_tenure *tenure);
 

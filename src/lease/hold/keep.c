@@ -43,6 +43,13 @@ static bool keep_has_token(const struct hli_tenure *tenure, const struct hli_acq
     return !next->mode.is_fenced || tenure->tokens > 0;
 }
 
+/* Has the tenure all that this waiter wants of the next hold? */
+static bool keep_suits(const struct hli_tenure *tenure, const struct hli_acquire *next)
+{
+    return next->is_watched && keep_has_token(tenure, next) &&
+           hli_replicas_cover(tenure->replicas, next->mode.replicas);
+}
+
 /* The lock is in demand and the server's word gets old: sends a KEEP for a new one. */
 static void keep_refresh(struct hli_turn *turn, struct hli_tenure *tenure)
 {
@@ -59,7 +66,7 @@ bool hli_keep_pass(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     struct hli_acquire *head = TAILQ_FIRST(&turn->name->waiters);
 
-    if (!head || !head->is_watched || !keep_has_token(tenure, head) || !keep_may(tenure, turn->now))
+    if (!head || !keep_suits(tenure, head) || !keep_may(tenure, turn->now))
         return false;
     hli_hold_end(tenure, turn->now);
     tenure->passes++;
@@ -137,7 +144,7 @@ void hli_keep_plan(struct hli_turn *turn)
     bool is_over = tenure->has_waiters || turn->now >= hli_hold_due(tenure);
     if (!head && !is_over)
         return;
-    if (is_over || !head->is_watched || !keep_has_token(tenure, head)) {
+    if (is_over || !keep_suits(tenure, head)) {
         hli_releasing_begin(turn, tenure);
         return;
     }
@@ -156,12 +163,14 @@ bool hli_keep_resume_fast(struct hli_tenure *tenure, struct hl_owner *owner,
         now >= hli_hold_due(tenure) ||
         tenure->visit_at > hli_earlier(tenure->renew_at, hli_hold_jeopardy_at(tenure)) ||
         keep_must_ask(tenure, now) || (mode->is_fenced && tenure->tokens == 0) ||
-        !hli_reenter_may_wait(tenure, 1))
+        !hli_replicas_cover(tenure->replicas, mode->replicas) || !hli_reenter_may_wait(tenure, 1))
         return false;
     hli_hold_set(tenure, owner,
                  &(struct hli_hold){.is_accepted = true,
                                     .is_watched = true,
                                     .watch_ms = mode->watch_ms,
+                                    .replicas = mode->replicas,
+                                    .is_kept_anyway = mode->is_kept_anyway,
                                     .began = now,
                                     .ends = HLI_NEVER,
                                     .max_hold_at = HLI_NEVER});
@@ -201,7 +210,9 @@ bool hli_keep_answered(struct hli_tenure *tenure, const struct hli_answer *answe
     hli_reply_integer_at(answer->reply, 1, &waiting);
     if (count < 0)
         return false;
-    hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms);
+    unsigned confirmed = hli_op_confirmed(&tenure->ask, answer);
+    if (hli_hold_takes(tenure, confirmed)) /* an earlier hold may have asked for fewer */
+        hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms, confirmed);
     if (waiting == 0)
         tenure->no_waiters_at = tenure->ask.sent_at;
     else

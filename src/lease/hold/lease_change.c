@@ -28,6 +28,7 @@ int hli_lease_change_begin(struct hli_turn *turn, struct hli_tenure *tenure,
     change->tenure = tenure;
     change->was_watched = hold->is_watched;
     change->ended = hold->ends;
+    change->replicas = hold->is_kept_anyway ? 0 : hold->replicas;
     tenure->is_lease_changing = true;
     tenure->is_returned = change->how == HLI_LEASE_RETURN;
     if (tenure->is_returned)
@@ -49,7 +50,7 @@ static void lease_change_succeeded(struct hli_turn *turn, const struct hli_lease
 
     if (change->how == HLI_LEASE_SET)
         tenure->valid_until = 0;
-    hli_tenure_extend(tenure, sent_at, change->lease_ms);
+    hli_tenure_extend(tenure, sent_at, change->lease_ms, change->replicas);
     tenure->renew_at = sent_at + HLI_MS(is_always_renewed ? watchdog_ms : change->lease_ms) / 3;
     tenure->is_doubted = is_always_renewed;
     hold->is_watched = change->is_watched;
@@ -68,6 +69,16 @@ static void lease_change_undo(struct hli_turn *turn, const struct hli_lease_chan
     tenure->hold.is_watched = change->was_watched;
     tenure->hold.ends = change->ended;
     tenure->renew_at = hli_earlier(tenure->renew_at, turn->now);
+}
+
+/* The server has the new lease, which may end sooner than the one before. */
+static void lease_change_note_run(const struct hli_lease_change *change, hli_ns sent_at)
+{
+    struct hli_tenure *tenure = change->tenure;
+
+    if (change->how == HLI_LEASE_SET)
+        tenure->valid_until =
+            hli_earlier(tenure->valid_until, hli_lease_validity(sent_at, change->lease_ms));
 }
 
 /* Ends a hold that was given back; if that is not certain, a release of its own finds out. */
@@ -95,6 +106,8 @@ static int lease_change_settle(struct hli_turn *turn, const struct hli_lease_cha
     }
     if (code < 0 && code != HL_EINDOUBT && change->how != HLI_LEASE_EXTEND)
         lease_change_undo(turn, change);
+    if (change->is_unconfirmed)
+        lease_change_note_run(change, sent_at);
     if (hli_loss_by_time(turn, tenure))
         return HL_ELOST; /* a hold that is over does not come back, whatever the answer says */
     if (code == HL_OK)
@@ -125,6 +138,7 @@ void hli_lease_update_settle(struct hli_call *call, int code)
 
     if (!change->tenure)
         return;
+    change->is_unconfirmed = call->is_unconfirmed;
     int ended = hli_lease_change_end(change, code, call->op.sent_at);
     if (ended != code)
         hli_call_overrule(call, ended, hl_err_text(ended));

@@ -28,7 +28,9 @@ struct hli_lease_change {
     int64_t lease_ms; /* the lease that the server is asked for */
     bool is_watched;  /* afterwards the watchdog renews the hold, with that lease */
 
+    unsigned replicas;         /* of the hold, which must have the new lease (replicas.h) */
     struct hli_tenure *tenure; /* counted, from begin to end; NULL: not begun */
+    bool is_unconfirmed;       /* the request has run, and fails for want of replicas */
     bool was_watched;
     hli_ns ended; /* as hold.ends */
 };

@@ -6,6 +6,8 @@
  */
 #include "lease/hold/reenter.h"
 
+#include "lease/calls/replicas.h"
+#include "lease/hold/hold.h"
 #include "lease/hold/loss.h"
 #include "lease/state/contention.h"
 
@@ -15,11 +17,20 @@ enum {
     REENTER_SHOW_AGAIN_MS = 1000,
 };
 
+/* A hold that is kept without its replicas is not confirmed for a call that insists on them. */
+bool hli_reenter_has_replicas(const struct hli_hold *hold, const struct hli_acquire_mode *mode)
+{
+    return hli_replicas_cover(hold->replicas, mode->replicas) &&
+           (mode->replicas == 0 || mode->is_kept_anyway || !hold->is_kept_anyway);
+}
+
 static bool reenter_needs_longer(const struct hli_tenure *tenure, const struct hli_acquire *acquire,
                                  hli_ns now)
 {
     const struct hli_hold *hold = &tenure->hold;
 
+    if (!hli_reenter_has_replicas(hold, &acquire->mode))
+        return true;
     if (acquire->is_watched)
         return !hold->is_watched;
     return hli_lease_validity(now, acquire->lease_ms) > hli_hold_validity(tenure);
@@ -52,17 +63,30 @@ void hli_reenter_begin(struct hli_turn *turn, struct hli_tenure *tenure,
     }
 }
 
-static void reenter_is_granted(struct hli_turn *turn, struct hli_tenure *tenure)
+/* From now on the hold needs the replicas of both. It goes on without them only if all calls that
+ * need some agree. */
+static void reenter_add_replicas(struct hli_hold *hold, const struct hli_acquire_mode *mode)
+{
+    if (mode->replicas > 0)
+        hold->is_kept_anyway =
+            mode->is_kept_anyway && (hold->replicas == 0 || hold->is_kept_anyway);
+    hold->replicas = hli_replicas_more(hold->replicas, mode->replicas);
+}
+
+static void reenter_is_granted(struct hli_turn *turn, struct hli_tenure *tenure, unsigned confirmed)
 {
     struct hli_acquire *acquire = tenure->reentry;
     struct hli_hold *hold = &tenure->hold;
 
-    if (!acquire || acquire->lease_ms > tenure->asked_lease_ms)
+    if (!acquire || acquire->lease_ms > tenure->asked_lease_ms ||
+        !hli_replicas_cover(tenure->ask.replicas, acquire->mode.replicas))
         return; /* the call that asked has left, and this answer is not for the call that came after
                    it */
     tenure->reentry = NULL;
     acquire->before = *hold;
     hold->count++;
+    reenter_add_replicas(hold, &acquire->mode);
+    hli_hold_confirm(turn, tenure, hli_replicas_cover(confirmed, hold->replicas));
     if (acquire->is_watched) {
         hold->is_watched = true;
         hold->watch_ms = acquire->lease_ms;
@@ -84,6 +108,8 @@ void hli_reenter_undo(struct hli_tenure *tenure, const struct hli_acquire *acqui
     if (tenure->state == HLI_TENURE_OWN && acquire->before.count > 0) {
         hold->is_watched = acquire->before.is_watched;
         hold->watch_ms = acquire->before.watch_ms;
+        hold->replicas = acquire->before.replicas;
+        hold->is_kept_anyway = acquire->before.is_kept_anyway;
         hold->ends = acquire->before.ends;
     }
 }
@@ -103,6 +129,27 @@ static void reenter_note_count(struct hli_tenure *tenure, const struct hli_answe
         *certain = asked;
 }
 
+/* Too few replicas have the longer lease: the nested call fails, and the hold is as before. If the
+ * answer is that to an earlier call, which asked for less, the plan asks anew. */
+static bool reenter_lacks_replicas(struct hli_turn *turn, struct hli_tenure *tenure,
+                                   const struct hli_answer *answer)
+{
+    struct hli_acquire *acquire = tenure->reentry;
+    unsigned confirmed = hli_op_confirmed(&tenure->ask, answer);
+    unsigned wanted = acquire && !acquire->mode.is_kept_anyway ? acquire->mode.replicas : 0;
+    char text[HLI_REPLICAS_TEXT];
+
+    if (!hli_op_is_confirmed(&tenure->ask, answer))
+        hli_count(&turn->name->client->counters.unconfirmed);
+    if (hli_hold_takes(tenure, confirmed) && hli_replicas_cover(confirmed, wanted))
+        return false;
+    if (!acquire || !hli_replicas_cover(tenure->ask.replicas, wanted))
+        return true;
+    int code = hli_replicas_write(turn->name->client, &tenure->ask, answer, text);
+    hli_waiters_fail(turn, acquire, code, text);
+    return true;
+}
+
 /* A longer lease, or the count on display, was answered while the hold is live. */
 bool hli_reenter_answered(struct hli_turn *turn, struct hli_tenure *tenure, enum hli_asking asking,
                           const struct hli_answer *answer)
@@ -114,12 +161,15 @@ bool hli_reenter_answered(struct hli_turn *turn, struct hli_tenure *tenure, enum
         hli_reply_integer_at(answer->reply, 0, &status);
         if (status != 1)
             return false;
-        if (asking == HLI_ASKING_REENTER || tenure->hold.is_watched)
-            hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms);
+        if (asking == HLI_ASKING_REENTER && reenter_lacks_replicas(turn, tenure, answer))
+            return true;
+        if (asking == HLI_ASKING_REENTER || (tenure->hold.is_watched && tenure->hold.replicas == 0))
+            hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms,
+                              hli_op_confirmed(&tenure->ask, answer));
         if (turn->name->contention)
             hli_contention_forget_problem(turn->name->contention);
         if (asking == HLI_ASKING_REENTER)
-            reenter_is_granted(turn, tenure);
+            reenter_is_granted(turn, tenure, hli_op_confirmed(&tenure->ask, answer));
     } else if (tenure->reentry && answer->verdict == HLI_FAILED) {
         hli_waiters_fail(turn, tenure->reentry, answer->code, answer->text);
     } else if (answer->verdict != HLI_BOUNCED) {

@@ -4,6 +4,8 @@
 #include "lease/hold/renewal.h"
 
 #include "base/check.h"
+#include "lease/calls/replicas.h"
+#include "lease/hold/hold.h"
 #include "lease/hold/loss.h"
 #include "lease/hold/renewal_queue.h"
 #include "lease/state/command.h"
@@ -57,11 +59,13 @@ struct hli_tenure *hli_renewal_pop(struct hli_renewal *renewal)
     return tenure;
 }
 
-static void renewal_add_hold(const struct hli_tenure *tenure, struct hli_args *args)
+static void renewal_add_hold(struct hli_renewal *renewal, const struct hli_tenure *tenure,
+                             struct hli_args *args)
 {
     struct hli_name *name = tenure->name;
 
     hli_mutex_lock(&name->mutex);
+    renewal->op.replicas = hli_replicas_more(renewal->op.replicas, tenure->hold.replicas);
     if (name->kind->renewed)
         name->kind->renewed(tenure, args);
     else
@@ -74,6 +78,7 @@ static int renewal_format(struct hli_renewal *renewal)
     const struct hli_tenure *first = STAILQ_FIRST(&renewal->tenures), *tenure;
     struct hli_args args;
 
+    renewal->op.replicas = 0;
     hli_args_begin_script(&args, first->name->kind->renew, renewal->count);
     STAILQ_FOREACH (tenure, &renewal->tenures, renewal_link)
         hli_command_name(&args, tenure->name);
@@ -81,7 +86,7 @@ static int renewal_format(struct hli_renewal *renewal)
         hli_command_declare_renewed(&args, tenure);
     hli_args_number(&args, first->renew_lease_ms);
     STAILQ_FOREACH (tenure, &renewal->tenures, renewal_link)
-        renewal_add_hold(tenure, &args);
+        renewal_add_hold(renewal, tenure, &args);
     return hli_args_end(&args, &renewal->op);
 }
 
@@ -154,7 +159,9 @@ static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal *r
 
     hli_count(&counters->renewals);
     hli_histogram_add(&counters->renewal_lag, turn->now - tenure->renew_at);
-    hli_tenure_extend(tenure, sent_at, lease_ms);
+    hli_tenure_extend(tenure, sent_at, lease_ms, renewal->confirmed);
+    bool is_doubt = hli_hold_confirm(turn, tenure,
+                                     hli_replicas_cover(renewal->confirmed, tenure->hold.replicas));
     bool is_short = renewal_is_short(renewal, tenure);
     tenure->renew_at = is_short ? turn->now : renewal_next_at(renewal, tenure);
     tenure->renew_failures = 0;
@@ -162,6 +169,8 @@ static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal *r
         is_short || (turn->name->kind->is_always_renewed && !tenure->hold.is_watched);
     if (tenure->longest_lease_ms < lease_ms)
         tenure->longest_lease_ms = lease_ms;
+    if (is_doubt)
+        return; /* a tenure tells one thing at a time: SAFE comes with the next renewal */
     if (tenure->in_jeopardy)
         hli_notice_warning(turn, tenure, HL_EVENT_SAFE);
     tenure->in_jeopardy = false;
@@ -181,6 +190,16 @@ static void renewal_failed(struct hli_turn *turn, struct hli_tenure *tenure)
     tenure->renew_at = hli_after_ms(turn->now, is_first ? 0 : pause_ms);
 }
 
+/* Have fewer replicas the renewal than the hold needs, and does it count for nothing then? */
+static bool renewal_lacks_replicas(const struct hli_renewal *renewal,
+                                   const struct hli_tenure *tenure)
+{
+    if (hli_replicas_cover(renewal->confirmed, tenure->hold.replicas))
+        return false;
+    hli_count(&tenure->name->client->counters.unconfirmed);
+    return !tenure->hold.is_kept_anyway;
+}
+
 /* Applies the answer to one tenure. `count` is the count in Redis, -1: the key is gone; NULL: the
  * renewal failed. A tenure that is no longer held, or over by the clock, does not come back. */
 static void renewal_apply(const struct hli_renewal *renewal, struct hli_tenure *tenure,
@@ -195,6 +214,8 @@ static void renewal_apply(const struct hli_renewal *renewal, struct hli_tenure *
             renewal_failed(&turn, tenure);
         else if (*count < 0)
             hli_loss_declare(&turn, tenure, "gone");
+        else if (renewal_lacks_replicas(renewal, tenure))
+            renewal_failed(&turn, tenure);
         else
             renewal_succeeded(&turn, renewal, tenure);
     }
@@ -292,6 +313,7 @@ static void renewal_answered(struct hli_op *op, const struct hli_answer *answer)
         renewal_send(renewal);
         return;
     }
+    renewal->confirmed = hli_op_confirmed(op, answer);
     if (is_meant)
         renewal_apply_reply(renewal, answer->reply);
     else if (renewal_is_split(renewal, answer))

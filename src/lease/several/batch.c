@@ -36,6 +36,9 @@ void hli_batch_deinit(struct hli_batch *batch)
 void hli_batch_send(struct hli_batch *batch, const struct hli_name *name)
 {
     batch->name = name;
+    batch->op.replicas = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        batch->op.replicas = hli_replicas_more(batch->op.replicas, batch->ops[i]->replicas);
     hli_link_send(hli_name_link(name), &batch->op);
 }
 
@@ -56,8 +59,9 @@ static struct hli_answer batch_answer_of(const struct hli_answer *answer, size_t
         return *answer;
     if (batch_status(answer->reply, index) == 2)
         return (struct hli_answer){.verdict = HLI_BOUNCED, .code = HL_ESERVER, .text = "not done"};
-    return (struct hli_answer){.verdict = HLI_REPLIED,
-                               .reply = hli_reply_item(answer->reply, index)};
+    struct hli_answer own = *answer;
+    own.reply = hli_reply_item(answer->reply, index);
+    return own;
 }
 
 /* The index of the busy name, which is the last one that the reply names; 0 if none is busy. */
@@ -83,6 +87,7 @@ static void batch_done(struct hli_op *op, const struct hli_answer *answer)
     for (size_t i = 0; i < batch->count; i++) {
         struct hli_answer own = batch_answer_of(answer, i);
         batch->ops[i]->sent_at = op->sent_at;
+        hli_op_set_majority(batch->ops[i], op->majority);
         batch->tell(batch, i, &own, i == kept);
     }
     batch->answered(batch);

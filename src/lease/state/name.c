@@ -143,8 +143,8 @@ struct hli_link *hli_name_link(const struct hli_name *name)
 static void name_take_lane(struct hli_name *name, unsigned lane)
 {
     hli_mutex_lock(&name->mutex);
-    if (!name->current && TAILQ_EMPTY(&name->past) && TAILQ_EMPTY(&name->waiters) &&
-        name->calls == 0)
+    if (atomic_load(&name->lane) != HLI_LANE_CONFIRMED && !name->current &&
+        TAILQ_EMPTY(&name->past) && TAILQ_EMPTY(&name->waiters) && name->calls == 0)
         atomic_store(&name->lane, lane);
     hli_mutex_unlock(&name->mutex);
 }
@@ -152,7 +152,14 @@ static void name_take_lane(struct hli_name *name, unsigned lane)
 /* Several names of one key would have lanes of their own: their kinds stay on the first one. */
 static bool name_may_take_lanes(const struct hli_name *name)
 {
-    return !name->kind->is_per_owner && !name->kind->sibling;
+    return !name->kind->is_per_owner && !name->kind->sibling &&
+           atomic_load(&name->lane) != HLI_LANE_CONFIRMED;
+}
+
+void hli_name_take_confirmed_lane(struct hli_name *name)
+{
+    if (atomic_load(&name->lane) != HLI_LANE_CONFIRMED)
+        name_take_lane(name, HLI_LANE_CONFIRMED);
 }
 
 struct hli_link *hli_name_choose_link(struct hli_name *name)

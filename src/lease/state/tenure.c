@@ -168,12 +168,16 @@ bool hli_hold_is_valid(const struct hli_tenure *tenure, hli_ns now)
     return tenure->state == HLI_TENURE_OWN && now < tenure->valid_until && now < tenure->hold.ends;
 }
 
-void hli_tenure_extend(struct hli_tenure *tenure, hli_ns sent_at, int64_t lease_ms)
+void hli_tenure_extend(struct hli_tenure *tenure, hli_ns sent_at, int64_t lease_ms,
+                       unsigned replicas)
 {
     hli_ns until = hli_lease_validity(sent_at, lease_ms);
 
-    if (until <= tenure->valid_until)
+    if (until <= tenure->valid_until) {
+        tenure->replicas = hli_replicas_more(tenure->replicas, replicas);
         return;
+    }
     tenure->valid_until = until;
     tenure->valid_ms = lease_ms;
+    tenure->replicas = replicas;
 }

@@ -56,6 +56,8 @@ struct hli_hold {
     hli_ns max_hold_at;    /* max_hold; HLI_NEVER without */
     hli_ns min_hold_until; /* min_hold; 0 without */
     uint64_t token;        /* the fencing token; 0 without */
+    unsigned replicas;     /* how many must have each of its renewals (replicas.h) */
+    bool is_kept_anyway;   /* if fewer have it, it goes on, and an event says so */
     hl_event_cb on_event;
     void *event_arg;
 };
@@ -89,6 +91,7 @@ struct hli_tenure {        /* name mutex, unless it says otherwise */
 
     hli_ns valid_until; /* moves only on a positive reply or a grant; 0 when nothing is held */
     int64_t valid_ms;   /* the lease that valid_until was computed from */
+    unsigned replicas;  /* so many have what valid_until was computed from (replicas.h) */
     struct hli_hold hold;
 
     struct hli_op ask;
@@ -147,10 +150,11 @@ struct hli_tenure {        /* name mutex, unless it says otherwise */
                                               no other */
     unsigned renew_failures;               /* since the last success */
     hli_ns renew_at;
-    hli_ns visit_at;  /* the visit that the watchdog was last told of; HLI_NEVER: none */
-    bool in_jeopardy; /* JEOPARDY was reported */
-    bool is_doubted;  /* a renewal is to find out whether the key is there, also of a hold with a
-                         lease time */
+    hli_ns visit_at;     /* the visit that the watchdog was last told of; HLI_NEVER: none */
+    bool in_jeopardy;    /* JEOPARDY was reported */
+    bool is_unconfirmed; /* UNCONFIRMED was reported */
+    bool is_doubted;     /* a renewal is to find out whether the key is there, also of a hold with a
+                            lease time */
     bool is_lease_changing; /* a call that sets its end anew is under way (lease_change.h) ... */
     bool is_returned; /* ... and gives the hold back: it counts as over, unless the answer says
                          otherwise */
@@ -213,8 +217,17 @@ hli_ns hli_hold_validity(const struct hli_tenure *tenure);
 /* Has the tenure a hold that is not over yet? */
 bool hli_hold_is_valid(const struct hli_tenure *tenure, hli_ns now);
 
-/* A request that was sent at `sent_at` succeeded: moves the validity forward, never back. */
-void hli_tenure_extend(struct hli_tenure *tenure, hli_ns sent_at, int64_t lease_ms);
+/* Does an answer that so many replicas have count for the hold? Name mutex. */
+static inline bool hli_hold_takes(const struct hli_tenure *tenure, unsigned replicas)
+{
+    return tenure->hold.is_kept_anyway || hli_replicas_cover(replicas, tenure->hold.replicas);
+}
+
+/* A request that was sent at `sent_at` succeeded, and so many replicas (replicas.h) have it: moves
+ * the validity forward, never back. The replicas have a longer one, too, that was answered before:
+ * they have all that the master wrote until then. */
+void hli_tenure_extend(struct hli_tenure *tenure, hli_ns sent_at, int64_t lease_ms,
+                       unsigned replicas);
 
 #ifdef HL_TESTING
 /* Called for every move, "7 ASK > OWN"; tests compare the lines. */

@@ -4,7 +4,9 @@
 #include "lease/state/turn.h"
 
 #include "base/check.h"
+#include "lease/calls/replicas.h"
 #include "lease/state/contention.h"
+#include "lease/state/waiters.h"
 
 void hli_turn_begin(struct hli_turn *turn, struct hli_name *name)
 {
@@ -32,11 +34,29 @@ static bool turn_is_wanted(const struct hli_op *op)
     return !hli_tenure_is_over(HLI_OF(op, struct hli_tenure, ask));
 }
 
+/* What makes a hold, or makes it longer, must be on as many replicas as the hold needs. */
+static unsigned turn_replicas(const struct hli_tenure *tenure, enum hli_asking asking)
+{
+    const struct hli_acquire *head = TAILQ_FIRST(&tenure->name->waiters);
+
+    switch (asking) {
+    case HLI_ASKING_ACQUIRE:
+        return head ? head->mode.replicas : 0;
+    case HLI_ASKING_REENTER:
+        return hli_replicas_more(tenure->reentry->mode.replicas, tenure->hold.replicas);
+    case HLI_ASKING_KEEP:
+        return tenure->hold.replicas;
+    default:
+        return 0;
+    }
+}
+
 void hli_turn_ask(struct hli_turn *turn, struct hli_tenure *tenure, enum hli_asking asking)
 {
     if (tenure->longest_lease_ms < tenure->asked_lease_ms)
         tenure->longest_lease_ms = tenure->asked_lease_ms;
     tenure->asking = asking;
+    tenure->ask.replicas = turn_replicas(tenure, asking);
     tenure->ask.done = turn->name->client->engine->answered;
     tenure->ask.is_wanted = turn_is_wanted;
     hli_turn_send(turn, tenure, &tenure->ask);

@@ -24,6 +24,8 @@ struct hli_acquire_mode {
     uint64_t under;         /* of a reader: the number of its owner's write lock; 0 without */
     bool goes_first;        /* of a writer that waits: new readers stay away */
     uint32_t need;          /* of a kind with is_counted: how many units it needs at once */
+    unsigned replicas;      /* how many must have the hold (replicas.h) ... */
+    bool is_kept_anyway;    /* ... and if fewer have it, it is held, and an event says so */
 };
 
 struct hli_acquire {

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The fence's calls: one request, one answer, blocking or async. */
 #include "base/error.h"
+#include "lease/calls/replicas.h"
 #include "lease/hold/write.h"
 #include "route/topology.h"
 #include "sync/common/handle.h"
@@ -36,6 +37,17 @@ static unsigned fence_slot(const struct hli_call *call, struct hli_bytes key)
     return hli_topology_slot(call->client->topology, key.data, key.length);
 }
 
+/* The fence must outlive a failover as the lock does: else a smaller token passes it then. */
+static void fence_confirm(struct hli_call *call)
+{
+    const hl_client *client = call->client;
+
+    if (!(client->settings.flags & HL_CLIENT_KEEP_UNCONFIRMED))
+        call->op.replicas = hli_replicas_of(client, 0);
+    if (call->op.replicas > 0)
+        call->lane = HLI_LANE_CONFIRMED;
+}
+
 static int fence_set_prepare(struct hli_call *call, struct hli_args *args, const void *what)
 {
     struct hli_write *write = NULL;
@@ -45,6 +57,7 @@ static int fence_set_prepare(struct hli_call *call, struct hli_args *args, const
         rc = hli_call_fail(call, HL_EINVAL, "a fenced write needs a token");
     if (rc == 0) {
         call->slot = fence_slot(call, write->key);
+        fence_confirm(call);
         hli_args_begin_script(args, HLI_SCRIPT_FENCE_SET, 2);
         hli_write_keys(write, args);
         hli_write_words(write, args);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/versioned.h"
 #include "lease/acquire/shortcut.h"
+#include "lease/calls/replicas.h"
 #include "lease/hold/keep.h"
 #include "lease/state/name.h"
 #include "sync/common/acquire_options.h"
@@ -15,7 +16,7 @@
 
 enum {
     LOCK_MAX_RETAIN_MS = 1000,
-    LOCK_FLAGS = HL_LOCK_ASYNC_RELEASE | HL_LOCK_NON_REENTRANT,
+    LOCK_FLAGS = HL_LOCK_ASYNC_RELEASE | HL_LOCK_NON_REENTRANT | HL_LOCK_KEEP_UNCONFIRMED,
 };
 
 const struct hli_lock_type hli_lock_type = {.kind = &hli_kind_lock};
@@ -56,6 +57,8 @@ static int64_t lock_watch_ms(const hl_lock *lock)
 
 struct hli_acquire_mode hli_lock_acquire_mode(const hl_lock *lock)
 {
+    unsigned client_flags = lock->handle.name->client->settings.flags;
+
     return (struct hli_acquire_mode){
         .watch_ms = lock_watch_ms(lock),
         .is_nonreentrant = (lock->flags & HL_LOCK_NON_REENTRANT) != 0,
@@ -65,6 +68,9 @@ struct hli_acquire_mode hli_lock_acquire_mode(const hl_lock *lock)
         .goes_first = (lock->flags & HL_LOCK_PREFER_WRITERS) != 0,
         .backoff_ms = lock->backoff_min_ms,
         .backoff_max_ms = lock->backoff_max_ms,
+        .replicas = lock->replicas,
+        .is_kept_anyway = (lock->flags & HL_LOCK_KEEP_UNCONFIRMED) != 0 ||
+                          (client_flags & HL_CLIENT_KEEP_UNCONFIRMED) != 0,
     };
 }
 
@@ -83,11 +89,24 @@ int hli_lock_read_options(const hl_lock_options *passed, hl_lock_options *ret, h
     return hli_versioned_read(ret, sizeof(*ret), passed, "the options", err);
 }
 
+/* A closed or forked client is refused later, with its own error. */
+static int lock_check_replicas(const hl_client *client, int min_replicas, hl_error *err)
+{
+    if (min_replicas > 0 || min_replicas == HL_REPLICAS_MAJORITY) {
+        if (client && hli_client_check(client) == 0 && client->settings.min_replicas == 0)
+            return hli_fail(err, HL_EINVAL,
+                            "min_replicas: the client needs one too, if only HL_REPLICAS_NONE");
+    }
+    return hli_replicas_check(min_replicas, err);
+}
+
 int hli_lock_make(hl_client *client, const struct hli_lock_type *type, hl_lock_options *options,
                   hl_lock **ret_lock, hl_error *err)
 {
     int rc = hli_lock_check_options(type, options, err);
 
+    if (rc == 0)
+        rc = lock_check_replicas(client, options->min_replicas, err);
     if (rc < 0)
         return rc;
     hl_lock *lock = calloc(1, sizeof(*lock));
@@ -100,6 +119,7 @@ int hli_lock_make(hl_client *client, const struct hli_lock_type *type, hl_lock_o
         return rc;
     }
     lock->type = type;
+    lock->replicas = hli_replicas_of(client, options->min_replicas);
     lock->flags = (uint16_t)options->flags;
     lock->retain_ms = (uint16_t)options->retain_ms;
     lock->backoff_min_ms = (uint16_t)options->backoff_min_ms;

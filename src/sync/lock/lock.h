@@ -58,6 +58,7 @@ struct hl_lock {
     /* Immutable, and small, because a program may have very many locks. */
     uint16_t flags; /* HL_LOCK_... */
     uint16_t retain_ms, backoff_min_ms, backoff_max_ms;
+    unsigned replicas; /* as in hli_op; small, too: it fits where the compiler would leave room */
 };
 
 /* The modes in which this handle acquires and releases. */

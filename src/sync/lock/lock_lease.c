@@ -72,6 +72,7 @@ static int update_prepare(struct hli_call *call, struct hli_args *args, const vo
         .is_watched = asked->lease_ms == 0};
     int rc = update_begin(update, name, asked->owner);
     if (rc == 0) {
+        call->op.replicas = update->change.replicas;
         hli_command_begin(args, name->kind->renew, name);
         hli_command_declare_renewed(args, update->change.tenure);
         hli_args_number(args, update->change.lease_ms);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "lease/acquire/acquire.h"
+#include "lease/calls/replicas.h"
 #include "lease/hold/hold.h"
 #include "sync/common/acquire_options.h"
 #include "sync/permits/permits.h"
@@ -130,12 +131,16 @@ static int order_read_options(const hl_permits *semaphore, size_t count,
 static int order_run(const hl_permits *semaphore, struct permit_order *order, size_t count,
                      const hl_acquire_options *options, const struct hli_completion *completion)
 {
+    const hl_client *client = semaphore->handle.name->client;
+
     if (order_init(order, semaphore, count) < 0)
         return hli_no_memory(completion->err);
     const struct hli_acquire_spec spec = {
         .name = order->name,
-        .mode = {.watch_ms = semaphore->handle.name->client->settings.watchdog_timeout_ms,
-                 .need = (uint32_t)count},
+        .mode = {.watch_ms = client->settings.watchdog_timeout_ms,
+                 .need = (uint32_t)count,
+                 .replicas = hli_replicas_of(client, 0),
+                 .is_kept_anyway = (client->settings.flags & HL_CLIENT_KEEP_UNCONFIRMED) != 0},
         .options = options,
     };
 

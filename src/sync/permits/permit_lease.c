@@ -6,6 +6,7 @@
 #include "lease/acquire/acquire.h"
 #include "lease/hold/lease_change.h"
 #include "lease/state/command.h"
+#include "redis/lanes.h"
 #include "sync/permits/permits.h"
 
 static int permit_prepare_left(struct hli_call *call, struct hli_args *args, const void *what)
@@ -83,6 +84,16 @@ static bool update_is_early(struct hli_call *call)
     return is_early;
 }
 
+/* The replicas are to have the new lease, if they are to have the renewals. */
+static void update_confirm(struct permit_update *update)
+{
+    struct hli_call *call = &update->lease.call;
+
+    call->op.replicas = update->lease.change.replicas;
+    if (call->op.replicas > 0)
+        call->lane = HLI_LANE_CONFIRMED;
+}
+
 /* Prepares the hold, if this client has the permit. Errors: HL_EINVAL, HL_ELOST. */
 static int update_begin(struct permit_update *update, int64_t lease_ms)
 {
@@ -124,6 +135,7 @@ static int update_prepare(struct hli_call *call, struct hli_args *args, const vo
     int rc = update_begin(update, asked->lease_ms);
     if (rc < 0)
         return hli_call_fail(call, rc, update_refusal(rc));
+    update_confirm(update);
     hli_permit_begin(args, call->kind->script, call->name);
     hli_args_bytes(args, (struct hli_bytes){update->id.bytes, HLI_PERMIT_SIZE});
     hli_args_number(args, lease_ms);

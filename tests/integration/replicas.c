@@ -1,0 +1,570 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* min_replicas: an acquire returns, and a renewal counts, when replicas have it. The replicas are
+ * real, and hear of the master late or not at all as the laws want it. */
+
+#include "support/replicas.h"
+#include "support/actor.h"
+#include "support/events.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { LAG_MS = 60 };
+
+/* Of a client that waits for its one replica for so long. */
+#define FOR_MS(ms, ...)                                                                            \
+    CLIENT(.min_replicas = 1, .replicas_timeout_ms = (ms), .request_timeout_ms = slow_ms(20000),   \
+           .outage_timeout_ms = slow_ms(60000), __VA_ARGS__)
+#define WAITING ACQUIRE(.wait_ms = HL_WAIT_FOREVER)
+#define REPLICATED(...) FOR_MS(slow_ms(1000), __VA_ARGS__)
+#define IMPATIENT(...) FOR_MS(slow_ms(300), __VA_ARGS__)           /* is to find too few */
+#define PATIENT(...) FOR_MS(slow_ms(15000), __VA_ARGS__) /* something is to happen meanwhile */
+
+static const hl_lock_kind kinds[] = {HL_LOCK_REENTRANT, HL_LOCK_FAIR, HL_LOCK_FENCED,
+                                     HL_LOCK_SPIN,      HL_LOCK_READ, HL_LOCK_WRITE};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+static hl_lock *new_kind(hl_client *client, const char *name, hl_lock_kind kind)
+{
+    return new_lock_with(client, name,
+                         &(hl_lock_options){.size = sizeof(hl_lock_options), .kind = kind});
+}
+
+static hl_lock *new_asking(hl_client *client, const char *name, int min_replicas)
+{
+    return new_lock_with(
+        client, name,
+        &(hl_lock_options){.size = sizeof(hl_lock_options), .min_replicas = min_replicas});
+}
+
+ReplicaLaw(replicas, have_a_lock_of_each_kind_when_its_acquire_returns)
+{
+    hl_client *client = open_client(REPLICATED());
+    char name[32];
+
+    replica_lag(0, LAG_MS);
+    for (int i = 0; i < KINDS; i++) {
+        snprintf(name, sizeof name, "stock:%d", i);
+        hl_lock *lock = new_kind(client, name, kinds[i]);
+        expect_ok(hl_lock_acquire(lock, ERR));
+        check(replica_has(0, name));
+        expect_ok(hl_lock_release(lock, ERR));
+    }
+    check_int(stats_of(client).unconfirmed, 0);
+    check_int(stats_of(client).reconnects, 0);
+}
+
+ReplicaLaw(replicas, that_have_not_heard_undo_the_acquire_and_are_counted)
+{
+    hl_client *client = open_client(IMPATIENT());
+    hl_error err = HL_ERROR_INIT;
+    char name[32];
+
+    replica_cut(0);
+    for (int i = 0; i < KINDS; i++) {
+        snprintf(name, sizeof name, "stock:%d", i);
+        hl_lock *lock = new_kind(client, name, kinds[i]);
+        expect_outcome(hl_lock_acquire(lock, &err), HL_EREPLICAS);
+        check_has(err.text, "0 of 1 replicas have it after ");
+        check(!hl_lock_is_held(lock, NULL));
+        check(redis_wait_int(server, 0, 20000, "EXISTS %s", name));
+        check(hl_err_is_transient(err.code) && !hl_err_is_outcome(err.code));
+    }
+    check_int(stats_of(client).unconfirmed, KINDS);
+    check_int(stats_of(client).holds_now, 0);
+    replica_join(0);
+    hl_lock *lock = new_lock(client, "stock");
+    expect_ok(hl_lock_acquire(lock, ERR));
+    expect_ok(hl_lock_release(lock, ERR));
+}
+
+ReplicaLaw(replicas, that_have_not_heard_are_told_of_when_the_lock_is_kept_anyway)
+{
+    static struct events events;
+    hl_client *client =
+        open_client(IMPATIENT(.flags = HL_CLIENT_KEEP_UNCONFIRMED, .watchdog_timeout_ms = SHORT_MS,
+                              .on_event = count_event, .arg = &events));
+    hl_lock *lock = new_lock(client, "stock");
+
+    replica_cut(0);
+    expect_ok(hl_lock_acquire(lock, ERR));
+    check(events_wait(&events, HL_EVENT_UNCONFIRMED, 1, 20000));
+    check_str(events.reason[HL_EVENT_UNCONFIRMED], "too few replicas");
+    wait_stat(client, renewals, 2);
+    check(hl_lock_is_held(lock, NULL));
+    check_int(events_told(&events, HL_EVENT_UNCONFIRMED), 1);
+    replica_join(0);
+    uint64_t unconfirmed = stats_of(client).unconfirmed, renewals = stats_of(client).renewals;
+    check(unconfirmed >= 2);
+    wait_stat(client, renewals, renewals + 3);
+    replica_cut(0);
+    check(events_wait(&events, HL_EVENT_UNCONFIRMED, 2, 20000));
+    check_int(events_told(&events, HL_EVENT_LOST), 0);
+    replica_join(0);
+    expect_ok(hl_lock_release(lock, ERR));
+}
+
+ReplicaLaw(replicas, that_have_not_heard_of_renewals_let_the_hold_end)
+{
+    static struct events events;
+    hl_client *client = open_client(
+        IMPATIENT(.watchdog_timeout_ms = SHORT_MS, .on_event = count_event, .arg = &events));
+    hl_lock *lock = new_lock(client, "stock");
+
+    expect_ok(hl_lock_acquire(lock, ERR));
+    wait_stat(client, renewals, 1);
+    replica_cut(0);
+    check(events_wait(&events, HL_EVENT_LOST, 1, 60000));
+    check_str(events.reason[HL_EVENT_LOST], "expired");
+    check_int(events_told(&events, HL_EVENT_JEOPARDY), 1);
+    check(!hl_lock_is_held(lock, NULL));
+    check_int(stats_of(client).reconnects, 0);
+    replica_join(0);
+    expect_outcome(hl_lock_release(lock, ERR), HL_ELOST);
+}
+
+ReplicaLaw(replicas, are_counted_for_a_majority_as_the_master_tells)
+{
+    replicas_add();
+    replicas_add();
+    hl_client *client = open_client(IMPATIENT());
+    hl_lock *most = new_asking(client, "most", HL_REPLICAS_MAJORITY);
+    hl_lock *all = new_asking(client, "all", 3);
+    hl_error err = HL_ERROR_INIT;
+
+    expect_ok(hl_lock_acquire(all, ERR));
+    expect_ok(hl_lock_release(all, ERR));
+    replica_cut(2);
+    expect_outcome(hl_lock_acquire(all, &err), HL_EREPLICAS);
+    check_has(err.text, "2 of 3 replicas");
+    expect_ok(hl_lock_acquire(most, ERR));
+    check(replica_has(0, "most") && replica_has(1, "most"));
+    expect_ok(hl_lock_release(most, ERR));
+    replica_cut(1);
+    expect_outcome(hl_lock_acquire(most, &err), HL_EREPLICAS);
+    check_has(err.text, "1 of 2 replicas");
+}
+
+/* --- group commit --- */
+
+enum { CROWD = 16, ROUNDS = 8 };
+
+struct seat {
+    hl_lock *lock;
+    int done;
+};
+
+static void take_turns(void *arg)
+{
+    struct seat *seat = arg;
+
+    for (; seat->done < ROUNDS; seat->done++) {
+        expect_ok(hl_lock_acquire(seat->lock, ERR));
+        expect_ok(hl_lock_release(seat->lock, ERR));
+    }
+}
+
+ReplicaLaw(replicas, are_waited_for_once_for_all_that_came_meanwhile)
+{
+    hl_client *client = open_client(REPLICATED());
+    struct actor *actor[CROWD];
+    static struct seat seat[CROWD];
+    char name[32];
+
+    replica_lag(0, LAG_MS);
+    for (int i = 0; i < CROWD; i++) {
+        snprintf(name, sizeof name, "stock:%d", i);
+        seat[i] = (struct seat){.lock = new_lock(client, name)};
+        actor[i] = actor_start();
+    }
+    int64_t before = redis_calls(server, "wait");
+    for (int i = 0; i < CROWD; i++)
+        actor_begin(actor[i], take_turns, &seat[i]);
+    for (int i = 0; i < CROWD; i++)
+        actor_await(actor[i]);
+    int64_t waits = redis_calls(server, "wait") - before;
+    check_msg(waits >= ROUNDS && waits <= CROWD * ROUNDS / 3, "%d WAITs for %d acquires",
+              (int)waits, CROWD * ROUNDS);
+}
+
+static bool waits_for_replicas(void *arg)
+{
+    (void)arg;
+    return strstr(redis_str(server, "INFO clients"), "blocked_clients:1") != NULL;
+}
+
+ReplicaLaw(replicas, hold_up_no_lock_that_does_not_wait_for_them)
+{
+    hl_client *client = open_client(
+        CLIENT(.min_replicas = HL_REPLICAS_NONE, .replicas_timeout_ms = slow_ms(30000),
+               .request_timeout_ms = slow_ms(60000), .outage_timeout_ms = slow_ms(60000)));
+    hl_lock *waits = new_asking(client, "waits", 1), *other = new_lock(client, "other");
+
+    replica_cut(0);
+    struct actor *actor = actor_start_acquire(waits, WAITING);
+    check(wait_until(waits_for_replicas, NULL, 20000));
+    for (int i = 0; i < 20; i++) {
+        expect_ok(hl_lock_acquire(other, ERR));
+        expect_ok(hl_lock_release(other, ERR));
+    }
+    check(!actor_is_done(actor));
+    check(waits_for_replicas(NULL));
+    replica_join(0);
+    expect_ok(actor_end(actor));
+    expect_ok(actor_release(actor, waits, NULL));
+}
+
+/* --- from owner to owner --- */
+
+ReplicaLaw(replicas, have_what_another_client_granted_when_the_acquire_returns)
+{
+    hl_client *client = open_client(REPLICATED()), *plain = open_client(NULL);
+    hl_lock *theirs = new_lock(plain, "stock"), *ours = new_lock(client, "stock");
+
+    expect_ok(hl_lock_acquire(theirs, ERR));
+    replica_lag(0, LAG_MS);
+    struct actor *actor = actor_start_acquire(ours, WAITING);
+    check(redis_wait_int(server, 1, 20000, "ZCARD hirelock_queue:{stock}"));
+    expect_ok(hl_lock_release(theirs, ERR));
+    expect_ok(actor_end(actor));
+    check_str(redis_str(replica(0), "HKEYS stock"), field_of(ours));
+    expect_ok(actor_release(actor, ours, NULL));
+}
+
+/* The grant stands for longer than the call's lease: so the request that asks for it extends
+ * nothing, and must write all the same. */
+ReplicaLaw(replicas, have_a_grant_that_stands_for_longer_than_the_lease)
+{
+    hl_client *client = open_client(REPLICATED(.poll_ms = 5000)),
+              *plain = open_client(CLIENT(.poll_ms = 5000));
+    hl_lock *theirs = new_lock(plain, "stock"), *ours = new_lock(client, "stock");
+
+    expect_ok(hl_lock_acquire(theirs, ERR));
+    struct actor *actor = actor_start_acquire(ours, ACQUIRE(.wait_ms = -1, .lease_ms = 15000));
+    check(redis_wait_int(server, 1, 20000, "ZCARD hirelock_queue:{stock}"));
+    check(redis_wait_replicas(server, 1, 20000));
+    replica_lag(0, LAG_MS);
+    expect_ok(hl_lock_release(theirs, ERR));
+    expect_ok(actor_end(actor));
+    check_str(redis_str(replica(0), "HKEYS stock"), field_of(ours));
+    expect_ok(actor_release(actor, ours, NULL));
+}
+
+static void hold_a_moment(void *arg)
+{
+    expect_ok(hl_lock_acquire(arg, ERR));
+    expect_ok(hl_lock_release(arg, ERR));
+}
+
+ReplicaLaw(replicas, are_not_asked_again_for_a_lock_that_is_passed_on)
+{
+    hl_client *client = open_client(REPLICATED());
+    hl_lock *lock = new_lock(client, "stock");
+    struct actor *actor = actor_start();
+
+    expect_ok(hl_lock_acquire(lock, ERR));
+    int64_t waits = redis_calls(server, "wait");
+    actor_begin(actor, hold_a_moment, lock);
+    expect_waiters(client, 1);
+    expect_ok(hl_lock_release(lock, ERR));
+    actor_await(actor);
+    if (stats_of(client).passes == 1) /* the server's word was young enough */
+        check_int(redis_calls(server, "wait"), waits);
+    else
+        check(redis_calls(server, "wait") > waits);
+}
+
+ReplicaLaw(replicas, are_asked_for_by_a_nested_acquire_that_needs_them)
+{
+    hl_client *client = open_client(IMPATIENT());
+    hl_lock *without = new_asking(client, "stock", HL_REPLICAS_NONE);
+    hl_lock *with = new_asking(client, "stock", 1);
+    hl_error err = HL_ERROR_INIT;
+
+    replica_cut(0);
+    expect_ok(hl_lock_acquire(without, ERR));
+    expect_outcome(hl_lock_acquire(with, &err), HL_EREPLICAS);
+    check_has(err.text, "0 of 1 replicas");
+    check_int(hl_lock_hold_count(with, NULL), 1);
+    replica_join(0);
+    check(redis_wait_replicas(server, 1, 20000));
+    expect_ok(hl_lock_acquire(with, ERR));
+    check_int(hl_lock_hold_count(with, NULL), 2);
+    expect_ok(hl_lock_release(with, ERR));
+    expect_ok(hl_lock_release(without, ERR));
+    expect_free(without);
+}
+
+/* --- faults --- */
+
+ReplicaLaw(replicas, are_asked_anew_when_the_connection_is_lost_meanwhile)
+{
+    static struct events events;
+    hl_client *client = open_client(PATIENT(.on_event = count_event, .arg = &events));
+    hl_lock *lock = new_lock(client, "stock");
+
+    replica_cut(0);
+    struct actor *actor = actor_start_acquire(lock, WAITING);
+    check(wait_until(waits_for_replicas, NULL, 20000));
+    redis_kill_clients(server, REDIS_NORMAL);
+    check(events_wait(&events, HL_EVENT_CONNECTED, 1, 60000));
+    check(!actor_is_done(actor));
+    replica_join(0);
+    expect_ok(actor_end(actor));
+    check(replica_has(0, "stock"));
+    expect_held_by(client, lock, 1);
+    expect_ok(actor_release(actor, lock, NULL));
+    expect_free(lock);
+}
+
+ReplicaLaw(replicas, that_the_user_may_not_wait_for_are_an_error_that_says_so)
+{
+    hl_client *client = open_client(REPLICATED());
+    hl_lock *lock = new_lock(client, "stock");
+    hl_error err = HL_ERROR_INIT;
+
+    redis_deny(server, "default", "wait");
+    expect_outcome(hl_lock_acquire(lock, &err), HL_EDENIED);
+    check_has(err.text, "WAIT");
+    check(redis_wait_int(server, 0, 20000, "EXISTS stock"));
+    redis_do(server, "ACL SETUSER default +wait");
+    expect_ok(hl_lock_acquire(lock, ERR));
+    expect_ok(hl_lock_release(lock, ERR));
+}
+
+ReplicaLaw(replicas, that_are_waited_for_are_left_by_a_close)
+{
+    hl_client *client = open_client(PATIENT());
+    hl_lock *lock = new_lock(client, "stock");
+
+    replica_cut(0);
+    struct actor *actor = actor_start_acquire(lock, WAITING);
+    check(wait_until(waits_for_replicas, NULL, 20000));
+    close_client(client);
+    expect_outcome(actor_end(actor), HL_ECANCELED);
+    replica_join(0);
+}
+
+/* --- others than locks --- */
+
+ReplicaLaw(replicas, have_permits_fences_and_new_leases_too)
+{
+    hl_client *client = open_client(IMPATIENT());
+    hl_permits *permits = NULL;
+    hl_permit permit[2];
+    hl_fenced_write write = {
+        .size = sizeof write, .key = "data", .value = "v", .value_length = 1, .token = 7};
+    hl_lock *lock = new_lock(client, "stock");
+    hl_error err = HL_ERROR_INIT;
+
+    expect_ok(hl_permits_new(client, "gate", &permits, ERR));
+    free_at_end(permits, (void (*)(void *))hl_permits_free);
+    expect_ok(hl_permits_try_set_total(permits, 3, ERR));
+    expect_ok(hl_permits_acquire_many(permits, 2, NULL, permit, ERR));
+    expect_ok(hl_permits_release(permits, &permit[0], ERR));
+    expect_ok(hl_lock_acquire(lock, ERR));
+    replica_cut(0);
+    expect_outcome(hl_permits_acquire_many(permits, 2, NULL, permit, &err), HL_EREPLICAS);
+    check_has(err.text, "0 of 1 replicas");
+    check(redis_wait_int(server, 2, 20000, "GET gate"));
+    expect_outcome(hl_lock_update_lease(lock, NULL, 60000, &err), HL_EREPLICAS);
+    expect_outcome(hl_fence_set(client, &write, &err), HL_EREPLICAS);
+    check_has(err.text, "0 of 1 replicas");
+    replica_join(0);
+    check(redis_wait_replicas(server, 1, 20000));
+    expect_ok(hl_fence_set(client, &write, ERR));
+    expect_ok(hl_lock_update_lease(lock, NULL, 60000, ERR));
+    expect_ok(hl_lock_release(lock, ERR));
+}
+
+ReplicaLaw(replicas, have_all_names_of_a_multi_lock)
+{
+    hl_client *client = open_client(IMPATIENT());
+    hl_lock *parts[] = {new_lock(client, "area"), new_lock(client, "bay")}, *both = NULL;
+    hl_error err = HL_ERROR_INIT;
+
+    expect_ok(hl_multi_lock_new(parts, 2, NULL, &both, ERR));
+    keep_lock(both);
+    replica_lag(0, 10);
+    expect_ok(hl_lock_acquire(both, ERR));
+    check(replica_has(0, "area") && replica_has(0, "bay"));
+    expect_ok(hl_lock_release(both, ERR));
+    replica_cut(0);
+    expect_outcome(hl_lock_acquire_for(both, 2000, &err), HL_EREPLICAS);
+    check(redis_wait_int(server, 0, 20000, "EXISTS area bay"));
+}
+
+/* --- options --- */
+
+ReplicaLaw(replicas, are_asked_for_in_numbers_that_make_sense)
+{
+    hl_client *none = open_client(NULL), *client = open_client(REPLICATED());
+    hl_client *never = NULL;
+    hl_lock *lock = NULL;
+    hl_error err = HL_ERROR_INIT;
+    const hl_lock_options asks = {
+        .size = sizeof asks, .name = "stock", .min_replicas = HL_REPLICAS_MAJORITY};
+    const hl_lock_options asks_much = {.size = sizeof asks, .name = "stock", .min_replicas = 1001};
+
+    expect_outcome(hl_lock_new_with(none, &asks, &lock, &err), HL_EINVAL);
+    check_has(err.text, "HL_REPLICAS_NONE");
+    expect_outcome(hl_lock_new_with(client, &asks_much, &lock, &err), HL_EINVAL);
+    check_has(err.text, "min_replicas");
+    expect_outcome(
+        hl_client_open(redis_server_url(server), CLIENT(.min_replicas = -3), &never, &err),
+        HL_EINVAL);
+    expect_outcome(hl_client_open(redis_server_url(server),
+                                  CLIENT(.min_replicas = 1, .replicas_timeout_ms = 2000), &never,
+                                  &err),
+                   HL_EINVAL);
+    check_has(err.text, "replicas_timeout_ms");
+    check(never == NULL && lock == NULL);
+}
+
+/* --- several handles --- */
+
+static hl_lock *new_kept(hl_client *client, const char *name, int min_replicas)
+{
+    return new_lock_with(client, name,
+                         &(hl_lock_options){.size = sizeof(hl_lock_options),
+                                            .flags = HL_LOCK_KEEP_UNCONFIRMED,
+                                            .min_replicas = min_replicas});
+}
+
+ReplicaLaw(replicas, of_a_majority_do_not_pass_for_a_greater_number)
+{
+    hl_client *client = open_client(IMPATIENT(.watchdog_timeout_ms = SHORT_MS));
+    hl_lock *most = new_asking(client, "most", HL_REPLICAS_MAJORITY);
+    hl_lock *two = new_kept(client, "two", 2);
+
+    expect_ok(hl_lock_acquire(most, ERR));
+    expect_ok(hl_lock_acquire(two, ERR));
+    uint64_t unconfirmed = stats_of(client).unconfirmed;
+    wait_stat(client, renewals, stats_of(client).renewals + 8);
+    check(stats_of(client).unconfirmed >= unconfirmed + 3);
+    expect_ok(hl_lock_release(most, ERR));
+    expect_ok(hl_lock_release(two, ERR));
+}
+
+ReplicaLaw(replicas, that_one_hold_lacks_end_no_other_hold)
+{
+    static struct events events;
+    hl_client *client = open_client(
+        IMPATIENT(.watchdog_timeout_ms = SHORT_MS, .on_event = count_event, .arg = &events));
+    hl_lock *one = new_asking(client, "one", 1);
+    hl_lock *five = new_kept(client, "five", 5);
+
+    expect_ok(hl_lock_acquire(one, ERR));
+    expect_ok(hl_lock_acquire(five, ERR));
+    wait_stat(client, renewals, stats_of(client).renewals + 12);
+    check_int(events_told(&events, HL_EVENT_LOST), 0);
+    check(hl_lock_is_held(one, NULL));
+    expect_ok(hl_lock_release(one, ERR));
+    expect_ok(hl_lock_release(five, ERR));
+}
+
+ReplicaLaw(replicas, are_asked_for_by_a_nested_acquire_in_a_hold_that_was_kept_without)
+{
+    hl_client *client = open_client(IMPATIENT());
+    hl_lock *kept = new_kept(client, "stock", 1), *strict = new_asking(client, "stock", 1);
+
+    replica_cut(0);
+    expect_ok(hl_lock_acquire(kept, ERR));
+    expect_outcome(hl_lock_acquire(strict, ERR), HL_EREPLICAS);
+    check_int(hl_lock_hold_count(kept, NULL), 1);
+    replica_join(0);
+    check(redis_wait_replicas(server, 1, 20000));
+    expect_ok(hl_lock_acquire(strict, ERR));
+    expect_ok(hl_lock_release(strict, ERR));
+    expect_ok(hl_lock_release(kept, ERR));
+}
+
+ReplicaLaw(replicas, are_told_of_when_a_nested_acquire_is_kept_without)
+{
+    static struct events events;
+    hl_client *client = open_client(IMPATIENT(.on_event = count_event, .arg = &events));
+    hl_lock *without = new_asking(client, "stock", HL_REPLICAS_NONE);
+    hl_lock *kept = new_kept(client, "stock", 1);
+
+    replica_cut(0);
+    expect_ok(hl_lock_acquire(without, ERR));
+    expect_ok(hl_lock_acquire(kept, ERR));
+    check(events_wait(&events, HL_EVENT_UNCONFIRMED, 1, 20000));
+    replica_join(0);
+    expect_ok(hl_lock_release(kept, ERR));
+    expect_ok(hl_lock_release(without, ERR));
+}
+
+ReplicaLaw(replicas, have_a_nested_lease_and_the_outer_one_stays_as_long)
+{
+    hl_client *client = open_client(REPLICATED());
+    hl_lock *without = new_asking(client, "stock", HL_REPLICAS_NONE);
+    hl_lock *with = new_asking(client, "stock", 1);
+
+    expect_ok(hl_lock_acquire_with(without, ACQUIRE(.wait_ms = -1, .lease_ms = 60000), ERR));
+    expect_ok(hl_lock_acquire_with(with, ACQUIRE(.wait_ms = -1, .lease_ms = 1000), ERR));
+    usleep(1500000);
+    check(hl_lock_is_held(without, NULL));
+    expect_ok(hl_lock_release(with, ERR));
+    expect_ok(hl_lock_release(without, ERR));
+}
+
+ReplicaLaw(replicas, have_the_new_lease_of_a_permit)
+{
+    hl_client *client = open_client(IMPATIENT());
+    hl_permits *permits = NULL;
+    hl_permit permit;
+
+    expect_ok(hl_permits_new(client, "gate", &permits, ERR));
+    free_at_end(permits, (void (*)(void *))hl_permits_free);
+    expect_ok(hl_permits_try_set_total(permits, 3, ERR));
+    expect_ok(hl_permits_acquire(permits, &permit, ERR));
+    replica_cut(0);
+    expect_outcome(hl_permits_update_lease(permits, &permit, 20000, ERR), HL_EREPLICAS);
+    int64_t validity = hl_permits_validity_ms(permits, &permit);
+    check(validity > 0 && validity <= 20000);
+    replica_join(0);
+    check(redis_wait_replicas(server, 1, 20000));
+    expect_ok(hl_permits_update_lease(permits, &permit, 60000, ERR));
+    expect_ok(hl_permits_release(permits, &permit, ERR));
+}
+
+static int64_t try_in_vain(int min_replicas)
+{
+    hl_client *client = open_client_at("unix:///nowhere/redis.sock",
+                                       CLIENT(.min_replicas = min_replicas, .flags = HL_CLIENT_LAZY,
+                                              .outage_timeout_ms = slow_ms(5000)));
+    hl_lock *lock = new_lock(client, "stock");
+    hl_error err = HL_ERROR_INIT;
+    int64_t before = now_ms();
+
+    expect_outcome(hl_lock_try_acquire(lock, &err), HL_ECONN);
+    check_has(err.text, "connect");
+    close_client(client);
+    return now_ms() - before;
+}
+
+ReplicaLaw(replicas, are_not_waited_for_longer_when_the_server_is_away)
+{
+    check(try_in_vain(HL_REPLICAS_NONE) < slow_ms(4000));
+    check(try_in_vain(1) < slow_ms(4000));
+}
+
+ReplicaLaw(replicas, of_which_the_master_tells_no_more_are_no_majority)
+{
+    static struct events events;
+    hl_client *client = open_client(IMPATIENT(.on_event = count_event, .arg = &events));
+    hl_lock *most = new_asking(client, "most", HL_REPLICAS_MAJORITY);
+    hl_error err = HL_ERROR_INIT;
+
+    expect_ok(hl_lock_acquire(most, ERR));
+    expect_ok(hl_lock_release(most, ERR));
+    redis_deny(server, "default", "role");
+    redis_kill_clients(server, REDIS_NORMAL);
+    check(events_wait(&events, HL_EVENT_CONNECTED, 1, 60000));
+    expect_outcome(hl_lock_acquire(most, &err), HL_EREPLICAS);
+    check_has(err.text, "ROLE");
+    redis_do(server, "ACL SETUSER default +role");
+}
