@@ -3,14 +3,15 @@
 -- Acquire the lock, reenter it, or extend its lease; or enter the queue for it.
 --
 -- KEYS name
--- ARGV field lease_ms want queue queue_ms mailbox [token_key tokens [tag_key [publish]]]
+-- ARGV field lease_ms want queue queue_ms mailbox [token_key tokens [tag_key [publish [by_clock]]]]
 --      want       the hold count wanted, absolute: a repeated command changes nothing
 --      queue_ms   how long the queue stands without being asked for; 0: do not queue
 --      mailbox    the name of a client's own channel is this and the client's id
 --      tokens     how many fencing tokens are wanted: one for each hold that may follow without a
 --                 request; none with token_key ''
 --      tag_key    the key of the holder's tag, for a caller that wants to know it; else ''
---      publish    the command to publish with, in a cluster
+--      publish    the command to publish with, in a cluster; else ''
+--      by_clock   1: tokens are no lower than the server's clock
 -- reply {1, fresh[, token]}
 --                 held by this field, with at least this count and this lease; fresh is 1 when it
 --                 was free; token: the last one of those wanted, as text, for a number loses digits
@@ -25,20 +26,15 @@
 -- members ask again, its dead ones would cost a claim each. The queue is no KEY, and what is done
 -- to it may be refused: then there is none.
 local name = KEYS[1]
-local field, lease_ms, want, queue, queue_ms, mailbox, token_key, tokens, tag_key, publish =
-  unpack(ARGV)
+local field, lease_ms, want, queue, queue_ms, mailbox, token_key, tokens, tag_key, publish,
+  by_clock = unpack(ARGV)
 -- include lease
 
--- The words are arguments, since a function with upvalues makes each run slower.
-local function draw(counter, by)
-  if (counter or '') == '' then return nil end
-  redis.call('INCRBY', counter, by)
-  return redis.call('GET', counter)
-end
+-- include token
 
 local left = redis.call('PTTL', name)
 if left == -2 and wanted == 1 then
-  local token = draw(token_key, tokens)
+  local token = draw(redis.call, token_key, tokens, by_clock)
   redis.call('HSET', name, field, want)
   local expiry = redis.pcall('PEXPIRE', name, lease_ms)
   if expiry ~= 1 then
@@ -56,7 +52,7 @@ for at = 1, #fields, 2 do
     redis.call('PEXPIRE', name, math.max(left, lease))
     local more = wanted - (tonumber(fields[at + 1]) or 0)
     if more > 0 then redis.call('HINCRBY', name, field, more) end
-    return {1, 0, draw(token_key, tokens)}
+    return {1, 0, draw(redis.call, token_key, tokens, by_clock)}
   end
 end
 if wanted > 1 then return {-1} end

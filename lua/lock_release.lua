@@ -5,16 +5,18 @@
 --
 -- KEYS name
 -- ARGV field want lease_ms rest_ms channel publish queue mailbox claim_ms own_channel yields
---      numsub [token_key]
+--      numsub [token_key [by_clock]]
 --      want         the hold count that is left, absolute; 0 ends the hold
 --      lease_ms     of want > 0: the lease goes on for at least so long
 --      rest_ms      of want = 0: 0 deletes the key; else the key stays for so long, with count 0
 --                   and no holder
 --      channel      Redisson's, to which all waiters subscribe, or '' for no message; only our
 --                   waiters subscribe to own_channel
+--      queue        '' in a grace (term.lua): nobody is granted the lock
 --      claim_ms     how long the next holder has to take up what was written for it
 --      yields       1: if a waiter of Redisson's is there, it gets its turn
 --      token_key    of a fenced lock: the grant tells the next holder its fencing token
+--      by_clock     1: it is no lower than the server's clock
 -- reply {0}                    this field holds nothing, and queues no more
 --       {1, next, foreign}     done, now or by an earlier copy that left the key for its minimum
 --                              time; next: the field that has it now, or ''; foreign: the number of
@@ -26,7 +28,7 @@
 -- message is last and its refusal is no failure: the key is gone, or the next holder polls.
 local name = KEYS[1]
 local field, want, lease_ms, rest_ms, channel, publish, queue, mailbox, claim_ms, own_channel,
-  yields, numsub, token_key = unpack(ARGV)
+  yields, numsub, token_key, by_clock = unpack(ARGV)
 local count = redis.call('HGET', name, field)
 if not count then
   if want == '0' then redis.pcall('ZREM', queue, field) end
@@ -72,8 +74,11 @@ elseif has_queue and not time.err then
       call('HSET', name, next, '1')
       if call('PEXPIRE', name, claim_ms) ~= 1 then break end
       local words = {'g', next, time[1], time[2], claim_ms, waiting, name}
-      local token = token_key and type(call('INCR', token_key)) == 'number'
-        and call('GET', token_key)
+      local token
+      if token_key then
+        -- include token
+        token = draw(call, token_key, 1, by_clock)
+      end
       if type(token) == 'string' then
         words[1] = 'f'
         table.insert(words, 7, token)

@@ -75,7 +75,11 @@ typedef enum hl_event_kind {
     /* With HL_CLIENT_KEEP_UNCONFIRMED or HL_LOCK_KEEP_UNCONFIRMED: fewer replicas than min_replicas
      * have the hold or its renewal, so a failover may lose it. Reported once, until they have it
      * again. */
-    HL_EVENT_UNCONFIRMED
+    HL_EVENT_UNCONFIRMED,
+    /* With failover_grace_ms: the server's data are of a new term, as after a failover or a
+     * restart. For validity_ms nobody acquires what is free, and each holder renews what it holds.
+     * Reported once for each term, ahead of the CONNECTED; also when the client connects first. */
+    HL_EVENT_GRACE
 } hl_event_kind;
 
 typedef struct hl_event {
@@ -89,7 +93,7 @@ typedef struct hl_event {
      * "". JEOPARDY and SAFE: NULL. MASTER_CHANGED: who says so, "sentinel 10.0.0.5:26379 names it".
      * MASTER_ISOLATED: "no replica follows 10.0.0.7:6379, and no sentinel of 'mymaster' is of use".
      * MASTER_CONFIRMED: who says so, or "a replica follows it again". UNCONFIRMED: "too few
-     * replicas". */
+     * replicas". GRACE: "the server's data are of a new term". */
     const char *reason;
     /* The id of the permit (permits.h) that was held; NULL for locks. Valid during the call
      * only. */
@@ -103,7 +107,8 @@ typedef void (*hl_event_cb)(const hl_event *event, void *arg);
 
 /*
  * The name of a kind of event, for logs: "jeopardy", "safe", "lost", "disconnected", "connected",
- * "release failed", "master changed", "master isolated", "master confirmed", "unconfirmed".
+ * "release failed", "master changed", "master isolated", "master confirmed", "unconfirmed",
+ * "grace".
  *
  * Threads: any.
  * Returns: a constant string; "unknown event" for other numbers.
@@ -303,13 +308,23 @@ typedef struct hl_client_options {
     int min_replicas;
     /* 200, less than request_timeout_ms; how long a request waits for the replicas. */
     int64_t replicas_timeout_ms;
+    /* 0: off. How long after a failover, or a start of the server, nobody acquires what is free,
+     * while each holder brings its hold into the new server (docs/failover.md): so no two owners
+     * hold a lock though the new server has lost the first one's. At least watchdog_timeout_ms and
+     * old_master_ms together; no hold may have a longer lease than the rest. The same for all
+     * clients of a server. */
+    int64_t failover_grace_ms;
+    /* 0: a master that is replaced is dead by then. With failover_grace_ms: for how long at most it
+     * may go on, as when it is cut off from its replicas and stops itself by min-replicas-to-write
+     * and min-replicas-max-lag (Redis docs, "Replication"). */
+    int64_t old_master_ms;
 } hl_client_options;
 
 /* clang-format off */
 #define HL_CLIENT_OPTIONS_INIT                                                                     \
     { sizeof(hl_client_options), 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0,                   \
       NULL, NULL, HL_LOG_WARN, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,      \
-      NULL, NULL, NULL, NULL, 0, 0, 0 }
+      NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /*
@@ -431,11 +446,14 @@ typedef struct hl_stats {
     uint64_t lanes_now; /* at this moment: connections for commands to the nodes_now */
     /* Acquires, renewals and other requests that fewer replicas than min_replicas confirmed. */
     uint64_t unconfirmed;
+    /* With failover_grace_ms: terms that began with a grace, events GRACE; holds that were brought
+     * into a new term in its grace. */
+    uint64_t graces, reclaims;
 } hl_stats;
 
 /* clang-format off */
 #define HL_STATS_INIT                                                                              \
-    { sizeof(hl_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(hl_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /*

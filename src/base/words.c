@@ -24,6 +24,8 @@ const char *hl_event_name(hl_event_kind kind)
         return "master isolated";
     case HL_EVENT_UNCONFIRMED:
         return "unconfirmed";
+    case HL_EVENT_GRACE:
+        return "grace";
     case HL_EVENT_MASTER_CONFIRMED:
         return "master confirmed";
     }

@@ -68,6 +68,24 @@ static int options_check_times(hl_client_options *options, hl_error *err)
     return 0;
 }
 
+/* The grace must outlast each lease that the old master gave, and the old master itself. */
+static int options_check_grace(const hl_client_options *options, hl_error *err)
+{
+    int64_t grace_ms = options->failover_grace_ms, old_ms = options->old_master_ms;
+
+    if (grace_ms < 0 || grace_ms > options_max_ms || old_ms < 0 || old_ms > options_max_ms)
+        return hli_fail(err, HL_EINVAL,
+                        "failover_grace_ms and old_master_ms are not from 0 to 10^11 ms");
+    if (grace_ms == 0 && old_ms > 0)
+        return hli_fail(err, HL_EINVAL, "old_master_ms needs failover_grace_ms");
+    if (grace_ms > 0 && grace_ms < options->watchdog_timeout_ms + old_ms)
+        return hli_fail(err, HL_EINVAL,
+                        "failover_grace_ms is less than watchdog_timeout_ms and old_master_ms "
+                        "together (%lld ms): make the lease shorter or the grace longer",
+                        (long long)(options->watchdog_timeout_ms + old_ms));
+    return 0;
+}
+
 static int options_check(hl_client_options *options, hl_error *err)
 {
     const unsigned known = HL_CLIENT_LAZY | HL_CLIENT_DISPATCH | HL_CLIENT_RELEASE_ON_CLOSE |
@@ -92,7 +110,8 @@ static int options_check(hl_client_options *options, hl_error *err)
         options->connections = OPTIONS_CONNECTIONS;
     if (hli_replicas_check(options->min_replicas, err) < 0)
         return HL_EINVAL;
-    return options_check_times(options, err);
+    int rc = options_check_times(options, err);
+    return rc == 0 ? options_check_grace(options, err) : rc;
 }
 
 /* Options take precedence over the URL. Secrets are copied, and the replaced ones are wiped. */

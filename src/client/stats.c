@@ -33,6 +33,8 @@ static void stats_read_counters(const struct hli_counters *counters, hl_stats *s
     stats->master_changes = stats_read(&counters->master_changes);
     stats->redirects = stats_read(&counters->redirects);
     stats->unconfirmed = stats_read(&counters->unconfirmed);
+    stats->graces = stats_read(&counters->graces);
+    stats->reclaims = stats_read(&counters->reclaims);
 }
 
 /* size is that of the caller's struct, or NULL. */

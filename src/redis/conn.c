@@ -70,6 +70,14 @@ static void conn_queue(struct hli_conn *conn, struct hli_op *op, hli_ns now)
     hli_outbox_put(&conn->outbox, op->bytes, op->length);
 }
 
+/* A node that imports a slot has a term of its own: in its grace it gets no request for another. */
+static bool conn_is_of_term(const struct hli_conn *conn, const struct hli_op *op,
+                            enum hli_conn_when when, hli_ns now)
+{
+    return op->term == 0 || op->term == conn->term ||
+           (when == HLI_CONN_ASKING && now >= conn->grace_until);
+}
+
 /*
  * When many requests are in flight, their senders are awake at about the same time. The first of
  * them leave their bytes to the sender that fills the chunk, or to the loop if none does. One write
@@ -83,7 +91,8 @@ bool hli_conn_send(struct hli_conn *conn, struct hli_op *op, enum hli_conn_when 
     op->sent_at = now;
     hli_mutex_lock(&conn->mutex);
     bool needs_ready = when == HLI_CONN_IF_READY || when == HLI_CONN_ASKING;
-    if (!conn->is_open || (needs_ready && !conn->is_ready) || !hli_op_is_wanted(op)) {
+    if (!conn->is_open || (needs_ready && !conn->is_ready) || !hli_op_is_wanted(op) ||
+        (op->term != conn->term && !conn_is_of_term(conn, op, when, now))) {
         hli_mutex_unlock(&conn->mutex);
         return false;
     }
@@ -117,6 +126,14 @@ void hli_conn_set_majority(struct hli_conn *conn, unsigned majority)
 {
     hli_mutex_lock(&conn->mutex);
     conn->confirm.majority = majority;
+    hli_mutex_unlock(&conn->mutex);
+}
+
+void hli_conn_set_term(struct hli_conn *conn, unsigned term, hli_ns grace_until)
+{
+    hli_mutex_lock(&conn->mutex);
+    conn->term = term;
+    conn->grace_until = grace_until;
     hli_mutex_unlock(&conn->mutex);
 }
 

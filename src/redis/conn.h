@@ -77,6 +77,8 @@ struct hli_conn {
     struct hli_outbox outbox;
     struct hli_ops in_flight;
     struct hli_confirm confirm;
+    unsigned term; /* of its server (term.h); 0: without */
+    hli_ns grace_until;
     atomic_uint in_flight_count; /* changed under the mutex */
     unsigned oldest_replies;     /* replies to the oldest request in flight so far */
 };
@@ -104,7 +106,7 @@ enum hli_conn_when {
 };
 
 /* Any thread. False when the connection is not open or not ready, or the request is not wanted any
- * more: then nothing was sent, and done will not run. */
+ * more, or was decided for another term: then nothing was sent, and done will not run. */
 bool hli_conn_send(struct hli_conn *conn, struct hli_op *op, enum hli_conn_when when);
 void hli_conn_set_ready(struct hli_conn *conn); /* until it is closed */
 /* The opposite, if no request is in flight. Returns if that is so. */
@@ -112,6 +114,9 @@ bool hli_conn_retire(struct hli_conn *conn);
 
 /* So many of the master's replicas are a majority; 0: it does not tell. Any thread. */
 void hli_conn_set_majority(struct hli_conn *conn, unsigned majority);
+
+/* The term of its server, and until when its grace lasts. Before the connection is ready. */
+void hli_conn_set_term(struct hli_conn *conn, unsigned term, hli_ns grace_until);
 
 /* How many requests are in flight now. Any thread. */
 unsigned hli_conn_in_flight(const struct hli_conn *conn);

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * The handshake: AUTH, INFO, SELECT, CLIENT SETNAME, CLIENT ID, ROLE, PING. If INFO has the same
- * run id as before, CLIENT KILL of our old connection follows: after its reply no request that was
- * sent on the old connection can run any more.
+ * The handshake: AUTH, INFO, SELECT, CLIENT SETNAME, CLIENT ID, ROLE, the term, PING. If INFO has
+ * the same run id as before, CLIENT KILL of our old connection follows: after its reply no request
+ * that was sent on the old connection can run any more.
  */
 #include "redis/handshake.h"
 
@@ -169,6 +169,19 @@ static void handshake_check_info(struct hli_handshake *handshake, const struct h
         handshake_add_kill(handshake);
 }
 
+static void handshake_check_term(struct hli_handshake *handshake, const struct hli_answer *answer)
+{
+    hli_term_read(answer, &handshake->term, &handshake->err);
+}
+
+/* Behind ROLE, so that a replica is refused as one. */
+static bool handshake_add_term(struct hli_handshake *handshake)
+{
+    return handshake->grace_ms == 0 || (hli_term_ask(handshake_op(handshake), handshake->grace_ms,
+                                                     handshake->may_be_cluster) == 0 &&
+                                        handshake_send(handshake, handshake_check_term));
+}
+
 static bool handshake_add_auth(struct hli_handshake *handshake, const struct hli_login *login)
 {
     return !login->password || (hli_login_write(login, handshake_op(handshake)) == 0 &&
@@ -204,7 +217,7 @@ bool hli_handshake_say(struct hli_handshake *handshake, struct hli_conn *conn,
            handshake_add_select(handshake, database) &&
            handshake_add(handshake, name, handshake_check_kind) &&
            handshake_add(handshake, id, handshake_check_id) &&
-           handshake_add(handshake, role, handshake_check_role) &&
+           handshake_add(handshake, role, handshake_check_role) && handshake_add_term(handshake) &&
            handshake_add(handshake, ping, handshake_check_kind);
 }
 

@@ -10,8 +10,9 @@
 
 #include "redis/conn.h"
 #include "redis/login.h"
+#include "redis/term.h"
 
-enum { HLI_HANDSHAKE_WORDS = 8, HLI_RUN_ID_LENGTH = 40 };
+enum { HLI_HANDSHAKE_WORDS = 9, HLI_RUN_ID_LENGTH = 40 };
 
 struct hli_handshake_word {
     struct hli_op op;
@@ -34,8 +35,10 @@ struct hli_handshake { /* loop thread */
     unsigned words, answers;
     struct hli_handshake_past past; /* the connection that this one replaces and kills */
     struct hli_handshake_past now;
-    bool may_be_cluster; /* the client is one of a cluster; set before the first say */
-    bool tells_role;     /* the server answered ROLE */
+    bool may_be_cluster;       /* the client is one of a cluster; set before the first say */
+    int64_t grace_ms;          /* failover_grace_ms, of a connection for commands; set as that */
+    struct hli_term_said term; /* with grace_ms */
+    bool tells_role;           /* the server answered ROLE */
     /* By the last answer to ROLE: the replication offset of the master (-1: unknown), and that of
      * its foremost replica (-1: it has none). */
     int64_t offset, replica_offset;

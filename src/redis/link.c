@@ -180,6 +180,15 @@ static void link_tell_offsets(struct hli_link *link, const struct hli_handshake 
         link->listener.replicated(link, said->offset, said->replica_offset, link->listener.arg);
 }
 
+static void link_meet_term(struct hli_link *link)
+{
+    if (link->settings->failover_grace_ms == 0)
+        return;
+    hli_term_meet(&link->term, &link->first->term, &link->handshake[HLI_LINK_COMMANDS].term);
+    hli_conn_set_term(&link->conn[HLI_LINK_COMMANDS], atomic_load(&link->term.number),
+                      atomic_load(&link->term.grace_until));
+}
+
 static void link_come_up(struct hli_link *link)
 {
     link->state = HLI_LINK_UP;
@@ -192,6 +201,7 @@ static void link_come_up(struct hli_link *link)
     hli_relogin_begin(&link->relogin);
     hli_link_set_problem(link, &(const hl_error)HL_ERROR_INIT, false);
     link_note_majority(link, &link->handshake[HLI_LINK_COMMANDS]); /* before a request asks */
+    link_meet_term(link);
     hli_conn_set_ready(&link->conn[HLI_LINK_COMMANDS]);
     hli_timer_set(link->loop, &link->timer, hli_after_ms(link->up_since, link->keepalive_ms));
     hli_pubsub_up(&link->pubsub);
@@ -239,6 +249,8 @@ static void link_greet(struct hli_link *link)
     for (unsigned i = 0; i < link_conns(link) && link->state == HLI_LINK_HANDSHAKE; i++) {
         link->handshake[i].done = link_on_greeted;
         link->handshake[i].may_be_cluster = link->url->kind == HLI_URL_CLUSTER;
+        if (i == HLI_LINK_COMMANDS)
+            link->handshake[i].grace_ms = link->settings->failover_grace_ms;
         if (!hli_handshake_say(&link->handshake[i], &link->conn[i], link->login.login,
                                link->url->database, link->settings->client_name))
             hli_link_fail(link, HL_ENOMEM, "out of memory while greeting");
@@ -501,6 +513,7 @@ struct hli_link *hli_link_new(const struct hli_link_setup *setup, struct hli_lin
     link->timer = (struct hli_timer){.run = link_on_timer, .arg = link};
     hli_mutex_init(&link->mutex);
     atomic_init(&link->dialled, -1);
+    hli_term_init(&link->term, link->settings->failover_grace_ms);
     link_init_conns(link, setup->commands);
     link_init_login(link, setup);
     hli_pubsub_init(&link->pubsub, &link->conn[HLI_LINK_PUBSUB]);

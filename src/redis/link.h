@@ -15,6 +15,7 @@
 #include "base/gate.h"
 #include "redis/logins.h"
 #include "redis/pubsub.h"
+#include "redis/term.h"
 #include "redis/url.h"
 
 #include <hirelock/client.h>
@@ -93,6 +94,12 @@ int hli_link_problem(struct hli_link *link, hl_error *ret_err);
 
 /* The first link to the server of this link; itself if it is that. Any thread. */
 struct hli_link *hli_link_first(struct hli_link *link);
+
+/* The term of its server; it lives as long as the link. Any thread. */
+const struct hli_term *hli_link_term(const struct hli_link *link);
+/* Once for each term of the server of this first link: what is left of its grace; else 0. Loop
+ * thread. */
+int64_t hli_link_take_grace_ms(struct hli_link *first);
 
 struct hli_pubsub *hli_link_pubsub(struct hli_link *link); /* the first link's; loop thread */
 

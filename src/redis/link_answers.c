@@ -19,7 +19,9 @@ void hli_link_send(struct hli_link *link, struct hli_op *op)
     }
     if (problem.code == 0)
         hli_error_set(&problem, HL_ECONN, "not connected yet");
-    const struct hli_answer unsent = {.verdict = hli_op_is_wanted(op) ? HLI_UNSENT : HLI_BOUNCED,
+    bool is_of_term = op->term == 0 || op->term == atomic_load(&link->term.number);
+    const struct hli_answer unsent = {.verdict = hli_op_is_wanted(op) && is_of_term ? HLI_UNSENT
+                                                                                    : HLI_BOUNCED,
                                       .link_has_failed = has_failed,
                                       .code = problem.code,
                                       .text = problem.text};
@@ -38,6 +40,20 @@ void hli_link_lead(struct hli_link *link, struct hli_gate *gate, hli_ns deadline
 
     if (hli_reader_lead_end(&conn->reader))
         hli_conn_lead(conn, gate, deadline);
+}
+
+const struct hli_term *hli_link_term(const struct hli_link *link)
+{
+    return &link->term;
+}
+
+int64_t hli_link_take_grace_ms(struct hli_link *first)
+{
+    hli_ns until = atomic_load(&first->term.grace_until), now = hli_now();
+    bool was_told = first->term.is_told;
+
+    first->term.is_told = true;
+    return was_told || until <= now ? 0 : hli_ms_left(now, until);
 }
 
 struct hli_pubsub *hli_link_pubsub(struct hli_link *link)

@@ -47,6 +47,7 @@ struct hli_link {
     struct hli_lanes *lanes; /* lanes.c alone looks inside */
     const struct hli_link_events *events;
     atomic_bool is_up; /* for threads that choose a lane; the loop thread sets it */
+    struct hli_term term;
 
     hli_mutex mutex;            /* guards the next four, which the loop thread sets */
     char where[HLI_WHERE_SIZE]; /* the address in words */

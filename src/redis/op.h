@@ -28,7 +28,9 @@ struct hli_op {
     unsigned more_replies; /* after the first, unless that is an error; `done` gets the last */
     /* So many replicas are to have what it wrote before `done` runs (confirm.h); 0: none. */
     unsigned replicas;
-    unsigned needs;          /* the same, as a number; 0: the master does not tell. Read in done */
+    unsigned needs; /* the same, as a number; 0: the master does not tell. Read in done */
+    unsigned
+        term; /* it was decided for this term (term.h), and is not sent in another; 0: for any */
     unsigned majority;       /* of the replicas that the master had then; 0: it does not tell */
     struct hli_reply *reply; /* while it waits for them; connection mutex */
 

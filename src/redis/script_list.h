@@ -13,6 +13,7 @@
                                .plain = SCRIPT_PLAIN_NO)                                           \
     X(LOCK_RELEASE,            .no = 1, .yes = 3, .plain = SCRIPT_PLAIN_YES)                       \
     X(LOCK_RENEW,              .form = SCRIPT_PAIRS)                                               \
+    X(LOCK_RECLAIM,            .form = SCRIPT_PAIRS)                                               \
     X(LOCK_KEEP,               .form = SCRIPT_PAIRS, .pairs = 1)                                   \
     X(LOCK_FORCE_RELEASE,      .no = 1, .yes = 1)                                                  \
     X(LOCK_INSPECT,            .no = 4, .yes = 4, .yes_texts = 3)                                  \
@@ -37,12 +38,14 @@
     X(PERMIT_LEASE_LEFT,       .gone = 1, .no = 1, .yes = 2)                                       \
     X(PERMIT_RELEASE,          .no = 2, .yes = 3, .plain = SCRIPT_PLAIN_YES)                       \
     X(PERMIT_RENEW,            .form = SCRIPT_PAIRS)                                               \
+    X(PERMIT_RECLAIM,          .form = SCRIPT_PAIRS)                                               \
     X(PERMIT_SET,              .no = 1, .yes = 1)                                                  \
     X(PERMIT_UPDATE_LEASE,     .gone = 1, .no = 1, .yes = 1)                                       \
     X(RW_READ_ACQUIRE,         .gone = 1, .no = 6, .no_texts = 1, .yes = 2,                        \
                                .plain = SCRIPT_PLAIN_NO)                                           \
     X(RW_READ_RELEASE,         .no = 1, .yes = 3, .plain = SCRIPT_PLAIN_YES)                       \
     X(RW_READ_RENEW,           .form = SCRIPT_PAIRS)                                               \
+    X(RW_READ_RECLAIM,         .form = SCRIPT_PAIRS)                                               \
     X(RW_WRITE_ACQUIRE,        .gone = 1, .no = 6, .no_texts = 1, .yes = 2,                        \
                                .plain = SCRIPT_PLAIN_NO)                                           \
     X(RW_WRITE_RELEASE,        .no = 1, .yes = 3, .plain = SCRIPT_PLAIN_YES)                       \
@@ -54,6 +57,7 @@
     X(SEMAPHORE_DRAIN,         .yes = 2)                                                           \
     X(SEMAPHORE_TRY_SET,       .no = 1, .yes = 1)                                                  \
     X(SEMAPHORE_UNDO,          .no = 1, .yes = 3)                                                  \
+    X(TERM,                    .yes = 3, .yes_texts = 1)                                           \
     X(TOKEN_RAISE,             .yes = 1)
 /* clang-format on */
 

@@ -103,11 +103,11 @@ Test(validity, ends_earlier_than_the_lease_by_one_percent_and_two_milliseconds)
 Test(validity, counts_from_the_sending_and_never_moves_back)
 {
     struct hli_tenure tenure = {.state = HLI_TENURE_OWN};
-    hli_tenure_extend(&tenure, HLI_MS(1000), 1000, 0);
+    hli_tenure_extend(&tenure, HLI_MS(1000), 1000, 0, 0);
     check_int(tenure.valid_until, HLI_MS(1988));
-    hli_tenure_extend(&tenure, HLI_MS(900), 1000, 0); /* an older request, answered later */
+    hli_tenure_extend(&tenure, HLI_MS(900), 1000, 0, 0); /* an older request, answered later */
     check_int(tenure.valid_until, HLI_MS(1988));
-    hli_tenure_extend(&tenure, HLI_MS(1500), 1000, 0);
+    hli_tenure_extend(&tenure, HLI_MS(1500), 1000, 0, 0);
     check_int(tenure.valid_until, HLI_MS(2488));
 }
 

@@ -11,6 +11,7 @@
 #include "lease/hold/release.h"
 #include "lease/hold/tag.h"
 #include "lease/state/contention.h"
+#include "lease/state/grace.h"
 
 #include <stdlib.h>
 
@@ -65,6 +66,10 @@ int hli_acquire_init(struct hli_acquire *acquire, const struct hli_acquire_spec 
     hl_client *client = spec->name->client;
     int rc = hli_acquire_check(options, err);
 
+    if (rc == 0)
+        rc = hli_grace_check(client, "lease_ms", options->lease_ms, err);
+    if (rc == 0)
+        rc = hli_grace_check(client, "min_hold_ms", options->min_hold_ms, err);
     if (rc < 0)
         return rc;
     if (!owner || (options->on_event && hli_callbacks_want(&client->callbacks) < 0))

@@ -18,6 +18,7 @@
 #include "lease/hold/tag.h"
 #include "lease/state/command.h"
 #include "lease/state/contention.h"
+#include "lease/state/grace.h"
 
 #include <stdlib.h>
 
@@ -60,6 +61,25 @@ static uint32_t ask_tokens(const struct hli_name *name)
         may_stay = may_stay || acquire->mode.retains || ++waiters > 1;
     }
     return !is_fenced ? 0 : may_stay ? ASK_TOKENS : 1;
+}
+
+/* In the grace of a new term nobody takes what is free, and whether it is free only the new holder
+ * would learn: so nobody asks. True if it lasts. */
+static bool ask_is_in_grace(struct hli_turn *turn)
+{
+    struct hli_acquire *acquire = TAILQ_FIRST(&turn->name->waiters), *next;
+    hli_ns until = hli_grace_until(turn->name, turn->now);
+
+    if (until == 0)
+        return false;
+    turn->name->asked_at = 0;
+    for (; acquire; acquire = next) {
+        next = TAILQ_NEXT(acquire, link);
+        if (acquire->is_try)
+            hli_acquire_fail_busy(turn, acquire, HL_EBUSY);
+    }
+    hli_turn_timer(turn, until);
+    return true;
 }
 
 static void ask_send_acquire(struct hli_turn *turn, struct hli_tenure *tenure, int64_t lease_ms)
@@ -105,7 +125,8 @@ void hli_ask_plan(struct hli_turn *turn)
 
     if ((name->current && name->current->hold.owner) ||
         (!TAILQ_EMPTY(&name->past) && hli_release_blocks_ask(name)) ||
-        atomic_load(&name->client->sends) == HLI_SENDS_RENEWALS)
+        atomic_load(&name->client->sends) == HLI_SENDS_RENEWALS ||
+        (name->client->settings.failover_grace_ms > 0 && ask_is_in_grace(turn)))
         return;
     struct hli_acquire *head = ask_begin_tenure(turn);
     if (!head || !name->current || name->current->asking != HLI_ASKING_NOTHING)
@@ -213,7 +234,7 @@ static void ask_is_ours(struct hli_turn *turn, struct hli_tenure *tenure,
     tenure->may_stand = true;
     tenure->least_count = tenure->most_count = 1;
     hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms,
-                      hli_op_confirmed(&tenure->ask, answer));
+                      hli_op_confirmed(&tenure->ask, answer), tenure->ask.term);
     name->asked_at = 0;
     if (tenure->asked_tokens > 0 || tenure->tokens > 0)
         ask_note_tokens(tenure, answer);

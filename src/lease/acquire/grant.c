@@ -79,7 +79,7 @@ static void grant_begin_hold(struct hli_turn *turn, struct hli_tenure *tenure,
     int64_t claim_ms = grant->claim_ms;
     int64_t renew_ms = claim_ms / 3 < GRANT_RENEW_MS ? claim_ms / 3 : GRANT_RENEW_MS;
 
-    hli_tenure_extend(tenure, tenure->anchor_at, claim_ms, 0);
+    hli_tenure_extend(tenure, tenure->anchor_at, claim_ms, 0, tenure->ask.term);
     if (tenure->longest_lease_ms < claim_ms)
         tenure->longest_lease_ms = claim_ms;
     tenure->may_stand = true;
@@ -250,6 +250,7 @@ bool hli_grant_crossed(struct hli_tenure *tenure, const struct hli_answer *answe
     unsigned confirmed = hli_op_confirmed(&tenure->ask, answer);
     /* Its tokens, if any, are left unused: the grant's is as good. */
     if (status == 1 && hli_hold_takes(tenure, confirmed))
-        hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms, confirmed);
+        hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms, confirmed,
+                          tenure->ask.term);
     return true;
 }

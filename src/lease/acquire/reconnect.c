@@ -10,6 +10,7 @@
 #include "lease/hold/release.h"
 #include "lease/hold/watchdog.h"
 #include "lease/state/contention.h"
+#include "lease/state/grace.h"
 
 /* A grant over the old link cannot be judged any more; a hold is renewed at once, because the
  * server may be another one; a retained tenure is released. */
@@ -24,6 +25,7 @@ static void reconnect_one(struct hli_turn *turn, struct hli_tenure *tenure)
     } else if (tenure->state == HLI_TENURE_OWN) {
         tenure->no_waiters_at = 0;
         tenure->renew_at = turn->now;
+        hli_grace_meet(turn, tenure);
     }
 }
 
@@ -108,6 +110,22 @@ void hli_client_send_again(void *arg)
     hli_calls_retry(client);
 }
 
+static void reconnect_tell_grace(hl_client *client, struct hli_link *link)
+{
+    static const char reason[] = "the server's data are of a new term";
+    int64_t left_ms = link == hli_link_first(link) ? hli_link_take_grace_ms(link) : 0;
+    char where[HLI_WHERE_SIZE];
+
+    if (left_ms == 0)
+        return;
+    hli_count(&client->counters.graces);
+    hli_link_where(link, where);
+    hli_log(client, HL_LOG_WARN, "%s: %s; for %lld ms nobody acquires what is free", where, reason,
+            (long long)left_ms);
+    hli_client_tell(client, &(const hl_event){
+                                .kind = HL_EVENT_GRACE, .validity_ms = left_ms, .reason = reason});
+}
+
 void hli_client_link_up(hl_client *client, struct hli_link *link, bool is_again)
 {
     bool is_first = !atomic_exchange(&client->was_up, true);
@@ -115,6 +133,8 @@ void hli_client_link_up(hl_client *client, struct hli_link *link, bool is_again)
     if (client->settings.flags & HL_CLIENT_TLS_UNVERIFIED)
         hli_log(client, HL_LOG_WARN,
                 "the server's certificate is not verified (HL_CLIENT_TLS_UNVERIFIED)");
+    if (client->settings.failover_grace_ms > 0)
+        reconnect_tell_grace(client, link);
     if (is_again && hli_link_is_whole(link)) {
         hli_count(&client->counters.reconnects);
         hli_client_tell(client, &(const hl_event){.kind = HL_EVENT_CONNECTED, .reason = ""});

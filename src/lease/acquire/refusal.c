@@ -5,6 +5,7 @@
 #include "lease/acquire/acquire.h"
 #include "lease/hold/tag.h"
 #include "lease/state/contention.h"
+#include "lease/state/grace.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,8 +60,14 @@ static void refusal_write_obstacle(const struct hli_turn *turn, const hl_lock_in
                                    char *text, size_t size)
 {
     const struct hli_name *name = turn->name;
+    hli_ns grace_until = hli_grace_until(name, turn->now);
 
-    if (name->kind->lacks)
+    if (grace_until != 0 && !info->locked)
+        snprintf(text, size,
+                 "the server has failed over or started, and nobody acquires for %" PRId64
+                 " ms more",
+                 hli_ms_left(turn->now, grace_until));
+    else if (name->kind->lacks)
         snprintf(text, size, "%s", name->kind->lacks);
     else if (info->pid != 0)
         refusal_write_holder(info, text, size);
@@ -83,7 +90,7 @@ void hli_acquire_fail_busy(struct hli_turn *turn, struct hli_acquire *acquire, i
 
     if (refusal_has_heard(turn->name, acquire))
         refusal_note_busy(turn, &busy);
-    if (code == HL_EBUSY || busy.locked)
+    if (code == HL_EBUSY || busy.locked || hli_grace_until(turn->name, turn->now) != 0)
         refusal_write_obstacle(turn, &busy, obstacle, sizeof(obstacle));
     snprintf(text, sizeof(text), "%s%s", code == HL_EBUSY ? "" : "the wait time is over; ",
              obstacle);

@@ -183,9 +183,12 @@ static void call_wait_on(struct hli_call *call, bool was_refused)
     hli_timer_set_earlier(client->loop, &client->calls_timer, hli_after_ms(now, pause_ms));
 }
 
-static void call_send(struct hli_call *call)
+/* With the op's reference. What may be early is decided for the server's present term. */
+static void call_send_op(struct hli_call *call)
 {
-    hli_async_ref(&call->async); /* the op's */
+    struct hli_link *link = call_link(call);
+
+    call->op.term = call->kind->is_early ? atomic_load(&hli_link_term(link)->number) : 0;
     if (call->kind->is_early && call->kind->is_early(call)) {
         call_wait_on(call, false);
         return;
@@ -193,7 +196,13 @@ static void call_send(struct hli_call *call)
     hli_mutex_lock(&call->mutex);
     call->is_in_flight = true;
     hli_mutex_unlock(&call->mutex);
-    hli_link_send(call_link(call), &call->op);
+    hli_link_send(link, &call->op);
+}
+
+static void call_send(struct hli_call *call)
+{
+    hli_async_ref(&call->async); /* the op's */
+    call_send_op(call);
 }
 
 /* Notes the problem; the call waits for the link, or for a pause to end. */
@@ -318,7 +327,7 @@ static void call_done(struct hli_op *op, const struct hli_answer *answer)
         call_read(call, answer);
     } else if (!call_is_over(call)) {
         if (answer->verdict == HLI_BOUNCED) {
-            hli_link_send(call_link(call), op);
+            call_send_op(call);
             return;
         }
         if (call_may_retry(call, answer)) {

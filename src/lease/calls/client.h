@@ -29,6 +29,7 @@ struct hli_counters { /* atomic */
     atomic_uint_fast64_t renewals, reconnects, commands, holds_now, waiters_now;
     atomic_uint_fast64_t passes, grants, retained;
     atomic_uint_fast64_t nodes_now, lanes_now, master_changes, redirects, unconfirmed;
+    atomic_uint_fast64_t graces, reclaims;
     struct hli_histogram wait, hold, renewal_lag;
 };
 

@@ -115,7 +115,7 @@ void hli_hold_end(struct hli_tenure *tenure, hli_ns now)
 /* A renewal names one permit: a hold that stands for several would keep one and lose the others. */
 bool hli_hold_is_renewed(const struct hli_tenure *tenure)
 {
-    return tenure->hold.is_watched && !hold_stands_for_several(tenure);
+    return tenure->hold.is_watched && !tenure->is_final && !hold_stands_for_several(tenure);
 }
 
 /* At two thirds of the lease: then a third of it is left. */
@@ -171,6 +171,7 @@ struct hli_adoption hli_hold_adoption(const struct hli_tenure *from)
         .hold = from->hold,
         .sent_at = from->ask.sent_at,
         .lease_ms = from->asked_lease_ms,
+        .term = from->ask.term,
     };
 }
 
@@ -184,7 +185,8 @@ static void hold_begin_adopted(struct hli_turn *turn, struct hli_tenure *tenure,
     tenure->asked_lease_ms = tenure->longest_lease_ms = adoption->lease_ms;
     tenure->renew_at = adoption->sent_at + HLI_MS(adoption->lease_ms) / 3;
     hli_tenure_move(tenure, HLI_TENURE_ASK);
-    hli_tenure_extend(tenure, adoption->sent_at, adoption->lease_ms, adoption->hold.replicas);
+    hli_tenure_extend(tenure, adoption->sent_at, adoption->lease_ms, adoption->hold.replicas,
+                      adoption->term);
     hli_hold_set(tenure, adoption->hold.owner, &adoption->hold);
     tenure->hold.is_accepted = true;
 }

@@ -59,6 +59,7 @@ struct hli_adoption {
     struct hli_hold hold; /* the owner is borrowed */
     hli_ns sent_at;
     int64_t lease_ms;
+    unsigned term; /* of that request (grace.h) */
 };
 struct hli_adoption hli_hold_adoption(const struct hli_tenure *from); /* name mutex */
 

@@ -8,6 +8,7 @@
 #include "lease/hold/tag.h"
 #include "lease/state/command.h"
 #include "lease/state/contention.h"
+#include "lease/state/grace.h"
 
 enum {
     KEEP_MS = 20, /* the greatest age of the server's word; Redisson's waiters may go unseen for so
@@ -27,14 +28,14 @@ static bool keep_may(const struct hli_tenure *tenure, hli_ns now)
 {
     return keep_has_no_waiters(tenure, now) && tenure->hold.is_watched &&
            now < hli_hold_jeopardy_at(tenure) && now >= tenure->hold.min_hold_until &&
-           !tenure->is_lease_changing && tenure->passes < KEEP_PASSES &&
+           !tenure->is_lease_changing && !tenure->is_final && tenure->passes < KEEP_PASSES &&
            !tenure->warning.is_queued && !hli_tag_is_shown(tenure);
 }
 
 static bool keep_must_ask(const struct hli_tenure *tenure, hli_ns now)
 {
     return now >= hli_after_ms(tenure->no_waiters_at, KEEP_MS / 2) && !tenure->has_waiters &&
-           tenure->asking == HLI_ASKING_NOTHING;
+           tenure->asking == HLI_ASKING_NOTHING && hli_grace_is_met(tenure);
 }
 
 /* Has the tenure a fencing token for the next hold, if that wants one? */
@@ -212,7 +213,8 @@ bool hli_keep_answered(struct hli_tenure *tenure, const struct hli_answer *answe
         return false;
     unsigned confirmed = hli_op_confirmed(&tenure->ask, answer);
     if (hli_hold_takes(tenure, confirmed)) /* an earlier hold may have asked for fewer */
-        hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms, confirmed);
+        hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms, confirmed,
+                          tenure->ask.term);
     if (waiting == 0)
         tenure->no_waiters_at = tenure->ask.sent_at;
     else

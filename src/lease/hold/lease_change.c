@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "lease/hold/hold.h"
 #include "lease/hold/loss.h"
+#include "lease/state/grace.h"
 #include "lease/state/notice.h"
 
 /* The sooner end counts from now on, and no renewal is begun: it could undo the new lease. */
@@ -50,7 +51,7 @@ static void lease_change_succeeded(struct hli_turn *turn, const struct hli_lease
 
     if (change->how == HLI_LEASE_SET)
         tenure->valid_until = 0;
-    hli_tenure_extend(tenure, sent_at, change->lease_ms, change->replicas);
+    hli_tenure_extend(tenure, sent_at, change->lease_ms, change->replicas, change->term);
     tenure->renew_at = sent_at + HLI_MS(is_always_renewed ? watchdog_ms : change->lease_ms) / 3;
     tenure->is_doubted = is_always_renewed;
     hold->is_watched = change->is_watched;
@@ -132,6 +133,20 @@ int hli_lease_change_end(struct hli_lease_change *change, int code, hli_ns sent_
     return code;
 }
 
+bool hli_lease_change_is_early(const struct hli_lease_change *change)
+{
+    struct hli_tenure *tenure = change->tenure;
+
+    if (!tenure)
+        return false;
+    hli_mutex_lock(&tenure->name->mutex);
+    bool is_renewed_first = change->how == HLI_LEASE_SET && tenure->is_renewing;
+    bool is_early =
+        is_renewed_first || (!hli_grace_is_met(tenure) && hli_hold_is_valid(tenure, hli_now()));
+    hli_mutex_unlock(&tenure->name->mutex);
+    return is_early;
+}
+
 void hli_lease_update_settle(struct hli_call *call, int code)
 {
     struct hli_lease_change *change = &HLI_OF(call, struct hli_lease_update, call)->change;
@@ -139,6 +154,7 @@ void hli_lease_update_settle(struct hli_call *call, int code)
     if (!change->tenure)
         return;
     change->is_unconfirmed = call->is_unconfirmed;
+    change->term = call->op.term;
     int ended = hli_lease_change_end(change, code, call->op.sent_at);
     if (ended != code)
         hli_call_overrule(call, ended, hl_err_text(ended));

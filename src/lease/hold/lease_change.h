@@ -30,6 +30,7 @@ struct hli_lease_change {
 
     unsigned replicas;         /* of the hold, which must have the new lease (replicas.h) */
     struct hli_tenure *tenure; /* counted, from begin to end; NULL: not begun */
+    unsigned term;             /* in which the server has it (grace.h); set before the end */
     bool is_unconfirmed;       /* the request has run, and fails for want of replicas */
     bool was_watched;
     hli_ns ended; /* as hold.ends */
@@ -39,6 +40,11 @@ struct hli_lease_change {
  * HL_EINVAL: another is under way; HL_ELOST, HL_ENOTOWNER: it is not held. */
 int hli_lease_change_begin(struct hli_turn *turn, struct hli_tenure *tenure,
                            struct hli_lease_change *change);
+
+/* Must the request wait: for a renewal under way, which would undo a sooner end if it ran later; or
+ * for the one that brings the hold into a new term? No other renewal begins meanwhile. Without a
+ * mutex. */
+bool hli_lease_change_is_early(const struct hli_lease_change *change);
 
 /* The request has ended with this code; with HL_OK, it was sent at `sent_at`. Returns the code for
  * the caller: HL_ELOST when the hold is lost meanwhile. Without a mutex. */

@@ -10,6 +10,7 @@
 #include "lease/hold/hold.h"
 #include "lease/hold/loss.h"
 #include "lease/state/contention.h"
+#include "lease/state/grace.h"
 
 enum {
     REENTER_RETRY_MS = 100, /* after a refusal */
@@ -165,7 +166,7 @@ bool hli_reenter_answered(struct hli_turn *turn, struct hli_tenure *tenure, enum
             return true;
         if (asking == HLI_ASKING_REENTER || (tenure->hold.is_watched && tenure->hold.replicas == 0))
             hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms,
-                              hli_op_confirmed(&tenure->ask, answer));
+                              hli_op_confirmed(&tenure->ask, answer), tenure->ask.term);
         if (turn->name->contention)
             hli_contention_forget_problem(turn->name->contention);
         if (asking == HLI_ASKING_REENTER)
@@ -239,7 +240,9 @@ void hli_reenter_plan(struct hli_turn *turn)
 {
     struct hli_tenure *tenure = turn->name->current;
 
-    if (tenure->reentry)
+    if (!hli_grace_is_met(tenure))
+        tenure->shows_at = 0; /* the answer of its renewal comes here again */
+    else if (tenure->reentry)
         reenter_ask(turn, tenure);
     else if (tenure->shows_at != 0 && turn->now >= tenure->shows_at)
         reenter_show(turn, tenure);

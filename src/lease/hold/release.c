@@ -15,6 +15,7 @@
 #include "lease/hold/write.h"
 #include "lease/state/command.h"
 #include "lease/state/contention.h"
+#include "lease/state/grace.h"
 #include "lease/state/notice.h"
 
 #include <stdio.h>
@@ -65,6 +66,7 @@ static int release_format(struct hli_tenure *tenure, hli_ns now)
     };
 
     tenure->release_yields = release_request.yields;
+    tenure->release.term = hli_grace_term(tenure->name);
     tenure->release.done = release_done;
     return kind->release(tenure, &tenure->release, &release_request);
 }
@@ -72,8 +74,10 @@ static int release_format(struct hli_tenure *tenure, hli_ns now)
 /* Without memory the timer tries again. */
 static void release_send(struct hli_turn *turn, struct hli_tenure *tenure)
 {
-    /* A key rests until a fixed time: a repeated release has less time to name. */
-    bool is_stale = tenure->hold.min_hold_until > 0 || !tenure->release.bytes;
+    /* A key rests until a fixed time: a repeated release has less time to name; and in another term
+     * it may grant to nobody. */
+    bool is_stale = tenure->hold.min_hold_until > 0 || !tenure->release.bytes ||
+                    tenure->release.term != hli_grace_term(tenure->name);
     if (is_stale && release_format(tenure, turn->now) < 0 && !tenure->release.bytes) {
         tenure->retry_at = hli_after_ms(turn->now, RELEASE_RETRY_MS);
         hli_turn_timer(turn, tenure->retry_at);
@@ -354,7 +358,12 @@ static void release_tell_unwritten(struct hli_turn *turn, struct hli_tenure *ten
  * before. */
 static void release_tell_gone(struct hli_turn *turn, struct hli_tenure *tenure)
 {
-    if (tenure->is_release_unsure)
+    /* The server lost the hold, which lasted until its release, and had not got it back yet. */
+    bool is_of_old_term = tenure->was_alive && tenure->term != tenure->release.term;
+
+    if (is_of_old_term && !tenure->write)
+        release_tell(turn, tenure, HL_OK, NULL);
+    else if (tenure->is_release_unsure)
         release_tell(turn, tenure, HL_EINDOUBT, "an earlier copy was not answered");
     else
         release_tell(turn, tenure, HL_ELOST,

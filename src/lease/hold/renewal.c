@@ -9,6 +9,7 @@
 #include "lease/hold/loss.h"
 #include "lease/hold/renewal_queue.h"
 #include "lease/state/command.h"
+#include "lease/state/grace.h"
 #include "lease/state/notice.h"
 #include "route/slots.h"
 
@@ -59,6 +60,15 @@ struct hli_tenure *hli_renewal_pop(struct hli_renewal *renewal)
     return tenure;
 }
 
+/* How many levels a reclaim is to write; 0: it only renews. Name mutex. */
+static int64_t renewal_levels(const struct hli_tenure *tenure)
+{
+    bool is_written = tenure->state == HLI_TENURE_OWN && !tenure->is_final &&
+                      hli_hold_is_valid(tenure, hli_now()) && !hli_grace_is_met(tenure);
+
+    return is_written ? tenure->hold.count : 0;
+}
+
 static void renewal_add_hold(struct hli_renewal *renewal, const struct hli_tenure *tenure,
                              struct hli_args *args)
 {
@@ -70,6 +80,8 @@ static void renewal_add_hold(struct hli_renewal *renewal, const struct hli_tenur
         name->kind->renewed(tenure, args);
     else
         hli_command_field(args, tenure);
+    if (renewal->reclaims_until != 0)
+        hli_args_number(args, renewal_levels(tenure));
     hli_mutex_unlock(&name->mutex);
 }
 
@@ -78,13 +90,21 @@ static int renewal_format(struct hli_renewal *renewal)
     const struct hli_tenure *first = STAILQ_FIRST(&renewal->tenures), *tenure;
     struct hli_args args;
 
+    const struct hli_kind *kind = first->name->kind;
+
     renewal->op.replicas = 0;
-    hli_args_begin_script(&args, first->name->kind->renew, renewal->count);
+    renewal->op.term =
+        hli_grace_term(first->name); /* before the grace, which may be a later one's */
+    renewal->reclaims_until = hli_grace_until(first->name, hli_now());
+    bool is_reclaim = renewal->reclaims_until != 0;
+    hli_args_begin_script(&args, is_reclaim ? kind->reclaim : kind->renew, renewal->count);
     STAILQ_FOREACH (tenure, &renewal->tenures, renewal_link)
         hli_command_name(&args, tenure->name);
     STAILQ_FOREACH (tenure, &renewal->tenures, renewal_link)
         hli_command_declare_renewed(&args, tenure);
     hli_args_number(&args, first->renew_lease_ms);
+    if (is_reclaim)
+        hli_args_number(&args, hli_grace_ends_ms(first->name));
     STAILQ_FOREACH (tenure, &renewal->tenures, renewal_link)
         renewal_add_hold(renewal, tenure, &args);
     return hli_args_end(&args, &renewal->op);
@@ -158,8 +178,10 @@ static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal *r
     int64_t lease_ms = tenure->renew_lease_ms;
 
     hli_count(&counters->renewals);
+    if (renewal->reclaims_until != 0 && !hli_grace_is_met(tenure))
+        hli_count(&counters->reclaims);
     hli_histogram_add(&counters->renewal_lag, turn->now - tenure->renew_at);
-    hli_tenure_extend(tenure, sent_at, lease_ms, renewal->confirmed);
+    hli_tenure_extend(tenure, sent_at, lease_ms, renewal->confirmed, renewal->op.term);
     bool is_doubt = hli_hold_confirm(turn, tenure,
                                      hli_replicas_cover(renewal->confirmed, tenure->hold.replicas));
     bool is_short = renewal_is_short(renewal, tenure);
@@ -209,7 +231,7 @@ static void renewal_apply(const struct hli_renewal *renewal, struct hli_tenure *
 
     hli_turn_begin(&turn, tenure->name);
     tenure->is_renewing = tenure->renews_alone = false;
-    if (hli_tenure_has_key(tenure) && turn.now < hli_hold_validity(tenure)) {
+    if (hli_tenure_has_key(tenure) && !tenure->is_final && turn.now < hli_hold_validity(tenure)) {
         if (!count)
             renewal_failed(&turn, tenure);
         else if (*count < 0)

@@ -27,8 +27,9 @@ struct hli_renewal {
     struct hli_task task; /* sends the batch, once the watchdog has posted it */
     struct hli_op op;
     struct hli_link *sent_to;
-    unsigned confirmed;                /* so many replicas have the answer (replicas.h) */
-    size_t count;                      /* that were sent */
+    hli_ns reclaims_until; /* by our clock: until then it is a reclaim (grace.h); 0: a renewal */
+    unsigned confirmed;    /* so many replicas have the answer (replicas.h) */
+    size_t count;          /* that were sent */
     STAILQ_HEAD(, hli_tenure) tenures; /* a reference each */
 };
 

@@ -37,6 +37,7 @@ void hli_batch_send(struct hli_batch *batch, const struct hli_name *name)
 {
     batch->name = name;
     batch->op.replicas = 0;
+    batch->op.term = batch->ops[0]->term;
     for (size_t i = 0; i < batch->count; i++)
         batch->op.replicas = hli_replicas_more(batch->op.replicas, batch->ops[i]->replicas);
     hli_link_send(hli_name_link(name), &batch->op);

@@ -56,7 +56,9 @@ struct hli_kind {      /* immutable */
     const char *field_suffix;       /* of its fields: "" or ":write" */
     const char *lacks;              /* why it is busy: "too few permits"; NULL: an owner holds it */
     const char *verb;               /* in front of an error's text; NULL: "acquire" */
-    hli_script_id renew, tag;       /* the scripts; tag: of a kind that is tagged */
+    /* The scripts; reclaim: the renewal in a grace, 0 of a kind that knows none (grace.h); tag: of
+     * a kind that is tagged. */
+    hli_script_id renew, reclaim, tag;
 
     /* Format requests; name mutex. Errors: HL_ENOMEM, and the op is unchanged. `release` is NULL if
      * an acquire takes nothing that would have to be given back. */

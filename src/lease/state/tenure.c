@@ -169,10 +169,11 @@ bool hli_hold_is_valid(const struct hli_tenure *tenure, hli_ns now)
 }
 
 void hli_tenure_extend(struct hli_tenure *tenure, hli_ns sent_at, int64_t lease_ms,
-                       unsigned replicas)
+                       unsigned replicas, unsigned term)
 {
     hli_ns until = hli_lease_validity(sent_at, lease_ms);
 
+    tenure->term = term;
     if (until <= tenure->valid_until) {
         tenure->replicas = hli_replicas_more(tenure->replicas, replicas);
         return;

@@ -92,6 +92,8 @@ struct hli_tenure {        /* name mutex, unless it says otherwise */
     hli_ns valid_until; /* moves only on a positive reply or a grant; 0 when nothing is held */
     int64_t valid_ms;   /* the lease that valid_until was computed from */
     unsigned replicas;  /* so many have what valid_until was computed from (replicas.h) */
+    unsigned term;      /* in which the server gave or confirmed it (grace.h) */
+    bool is_final;      /* nothing makes it longer any more (grace.h) */
     struct hli_hold hold;
 
     struct hli_op ask;
@@ -223,11 +225,11 @@ static inline bool hli_hold_takes(const struct hli_tenure *tenure, unsigned repl
     return tenure->hold.is_kept_anyway || hli_replicas_cover(replicas, tenure->hold.replicas);
 }
 
-/* A request that was sent at `sent_at` succeeded, and so many replicas (replicas.h) have it: moves
- * the validity forward, never back. The replicas have a longer one, too, that was answered before:
- * they have all that the master wrote until then. */
+/* A request of this term that was sent at `sent_at` succeeded, and so many replicas (replicas.h)
+ * have it: moves the validity forward, never back. The replicas have a longer one, too, that was
+ * answered before: they have all that the master wrote until then. */
 void hli_tenure_extend(struct hli_tenure *tenure, hli_ns sent_at, int64_t lease_ms,
-                       unsigned replicas);
+                       unsigned replicas, unsigned term);
 
 #ifdef HL_TESTING
 /* Called for every move, "7 ASK > OWN"; tests compare the lines. */

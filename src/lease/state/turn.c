@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "lease/calls/replicas.h"
 #include "lease/state/contention.h"
+#include "lease/state/grace.h"
 #include "lease/state/waiters.h"
 
 void hli_turn_begin(struct hli_turn *turn, struct hli_name *name)
@@ -57,6 +58,8 @@ void hli_turn_ask(struct hli_turn *turn, struct hli_tenure *tenure, enum hli_ask
         tenure->longest_lease_ms = tenure->asked_lease_ms;
     tenure->asking = asking;
     tenure->ask.replicas = turn_replicas(tenure, asking);
+    if (turn->name->client->settings.failover_grace_ms > 0)
+        tenure->ask.term = hli_grace_term(turn->name);
     tenure->ask.done = turn->name->client->engine->answered;
     tenure->ask.is_wanted = turn_is_wanted;
     hli_turn_send(turn, tenure, &tenure->ask);

@@ -93,6 +93,7 @@ static const struct hli_kind fair_kind = {
     .is_tagged = true,
     .field_suffix = "",
     .renew = HLI_SCRIPT_LOCK_RENEW,
+    .reclaim = HLI_SCRIPT_LOCK_RECLAIM,
     .tag = HLI_SCRIPT_LOCK_TAG,
     .acquire = fair_format_acquire,
     .release = fair_format_release,

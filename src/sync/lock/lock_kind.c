@@ -8,9 +8,16 @@
 #include "lease/hold/write.h"
 #include "lease/several/batch.h"
 #include "lease/state/command.h"
+#include "lease/state/grace.h"
 
 /* Lifetime in polls of a queue that no waiter renews. */
 enum { LOCK_QUEUE_POLLS = 10 };
+
+/* A failover may lose the last steps of the counter of tokens; a clock goes on. */
+static bool lock_draws_by_clock(const struct hli_name *name)
+{
+    return name->client->settings.failover_grace_ms > 0;
+}
 
 /* Behind the words of each ACQUIRE those of the longer ones: for tokens, for the holder's tag, and
  * in a cluster the command to publish with. */
@@ -18,6 +25,7 @@ static void lock_add_wishes(struct hli_args *args, const struct hli_name *name, 
                             bool asks_tag)
 {
     const struct hli_wording *wording = name->client->wording;
+    bool by_clock = tokens > 0 && lock_draws_by_clock(name);
 
     if (tokens > 0)
         hli_command_derived(args, name, HLI_NAME_TOKEN);
@@ -26,10 +34,12 @@ static void lock_add_wishes(struct hli_args *args, const struct hli_name *name, 
     hli_args_number(args, tokens);
     if (asks_tag)
         hli_command_derived(args, name, HLI_NAME_TAG);
-    else if (wording->is_for_cluster)
+    else if (wording->is_for_cluster || by_clock)
         hli_args_text(args, "");
-    if (wording->is_for_cluster)
+    if (wording->is_for_cluster || by_clock)
         hli_args_text(args, wording->publish);
+    if (by_clock)
+        hli_args_text(args, "1");
 }
 
 static void lock_declare(struct hli_args *args, const struct hli_name *name, bool is_alone,
@@ -107,7 +117,10 @@ static int lock_format_release(const struct hli_tenure *tenure, struct hli_op *o
     else
         hli_command_channel(&args, name);
     hli_args_text(&args, name->client->wording->publish);
-    hli_command_derived(&args, name, HLI_NAME_QUEUE);
+    if (hli_grace_until(name, hli_now()) != 0)
+        hli_args_text(&args, "");
+    else
+        hli_command_derived(&args, name, HLI_NAME_QUEUE);
     hli_command_mailbox(&args, name);
     hli_args_number(&args, hli_command_claim_ms(name->client));
     hli_command_derived(&args, name, HLI_NAME_OWN_CHANNEL);
@@ -115,6 +128,8 @@ static int lock_format_release(const struct hli_tenure *tenure, struct hli_op *o
     hli_args_text(&args, name->client->wording->numsub);
     if (has_token)
         hli_command_derived(&args, name, HLI_NAME_TOKEN);
+    if (has_token && lock_draws_by_clock(name))
+        hli_args_text(&args, "1");
     if (release_request->write)
         hli_write_words(release_request->write, &args);
     return hli_args_end(&args, op);
@@ -239,6 +254,7 @@ const struct hli_kind hli_kind_lock = {
     .channel = HLI_NAME_REDISSON_CHANNEL,
     .field_suffix = "",
     .renew = HLI_SCRIPT_LOCK_RENEW,
+    .reclaim = HLI_SCRIPT_LOCK_RECLAIM,
     .tag = HLI_SCRIPT_LOCK_TAG,
     .acquire = lock_format_acquire,
     .release = lock_format_release,

@@ -6,6 +6,7 @@
 #include "lease/hold/lease_change.h"
 #include "lease/hold/loss.h"
 #include "lease/state/command.h"
+#include "lease/state/grace.h"
 #include "sync/common/acquire_options.h"
 #include "sync/lock/lock.h"
 
@@ -82,11 +83,17 @@ static int update_prepare(struct hli_call *call, struct hli_args *args, const vo
     return rc;
 }
 
+static bool update_is_early(struct hli_call *call)
+{
+    return hli_lease_change_is_early(&HLI_OF(call, struct hli_lease_update, call)->change);
+}
+
 static const struct hli_call_kind update_kind = {.verb = "update lease",
                                                  .size = sizeof(struct hli_lease_update),
                                                  .changes_data = true,
                                                  .is_repeatable = true,
                                                  .prepare = update_prepare,
+                                                 .is_early = update_is_early,
                                                  .read = update_read,
                                                  .settle = hli_lease_update_settle};
 
@@ -96,6 +103,8 @@ static int lock_update_lease(const hl_lock *lock, hl_owner *passed, int64_t leas
     struct update_args asked = {.lock = lock, .lease_ms = lease_ms};
     int rc = hli_acquire_check_lease(lease_ms, completion->err);
 
+    if (rc == 0 && lock)
+        rc = hli_grace_check(lock->handle.name->client, "lease_ms", lease_ms, completion->err);
     if (rc == 0 && lock && lock->type->several)
         rc = hli_fail(completion->err, HL_ENOTSUP,
                       "a multi-lock has no lease: update that of each member, by its own handle");

@@ -203,6 +203,7 @@ const struct hli_kind hli_kind_permit = {
     .lacks = "too few permits",
     .field_suffix = "",
     .renew = HLI_SCRIPT_PERMIT_RENEW,
+    .reclaim = HLI_SCRIPT_PERMIT_RECLAIM,
     .acquire = permit_format_acquire,
     .release = permit_format_release,
     .declare = permit_declare_renewed,

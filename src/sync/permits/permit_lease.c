@@ -6,6 +6,7 @@
 #include "lease/acquire/acquire.h"
 #include "lease/hold/lease_change.h"
 #include "lease/state/command.h"
+#include "lease/state/grace.h"
 #include "redis/lanes.h"
 #include "sync/permits/permits.h"
 
@@ -69,19 +70,9 @@ static struct permit_update *update_of(struct hli_call *call)
     return HLI_OF(call, struct permit_update, lease.call);
 }
 
-/* True while a renewal is under way: if it ran after this call, it would undo a shorter lease. No
- * other renewal begins meanwhile. */
 static bool update_is_early(struct hli_call *call)
 {
-    struct hli_tenure *tenure = hli_permit_find(call->name, &update_of(call)->id);
-
-    if (!tenure)
-        return false;
-    hli_mutex_lock(&tenure->name->mutex);
-    bool is_early = tenure->is_renewing;
-    hli_mutex_unlock(&tenure->name->mutex);
-    hli_tenure_unref(tenure);
-    return is_early;
+    return hli_lease_change_is_early(&update_of(call)->lease.change);
 }
 
 /* The replicas are to have the new lease, if they are to have the renewals. */
@@ -128,7 +119,8 @@ static int update_prepare(struct hli_call *call, struct hli_args *args, const vo
     int64_t lease_ms = asked->lease_ms > 0 ? asked->lease_ms : watchdog_ms;
 
     if (hli_permit_read_for(call, asked->permit, &update->id) < 0 ||
-        hli_acquire_check_lease(asked->lease_ms, &call->async.err) < 0)
+        hli_acquire_check_lease(asked->lease_ms, &call->async.err) < 0 ||
+        hli_grace_check(call->client, "lease_ms", asked->lease_ms, &call->async.err) < 0)
         return HL_EINVAL;
     update->lease.change = (struct hli_lease_change){
         .how = HLI_LEASE_SET, .lease_ms = lease_ms, .is_watched = asked->lease_ms == 0};

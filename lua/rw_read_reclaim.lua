@@ -1,0 +1,71 @@
+-- SPDX-FileCopyrightText: hirelock contributors
+-- SPDX-License-Identifier: MIT
+-- Renew many read holds at once in the grace after a failover, and write anew those that the server
+-- lost.
+--
+-- KEYS name...                a name as often as it has holds
+-- ARGV lease_ms ends_ms, for each hold: field count      as lock_reclaim
+-- reply {index, count, ...}   as rw_read_renew
+--
+-- Keeps: what lock_reclaim keeps. Other readers stay, for they may be as valid as this one; and a
+-- writer of the same client, whose owner may read beside it.
+local call, pcall, argv, differ = redis.call, redis.pcall, ARGV, {}
+local lease_ms, lease = argv[1], tonumber(argv[1])
+-- include clock
+-- include rw
+local in_grace = now_ms() < tonumber(argv[2])
+
+local function extend(key) -- false: it is not there
+  local left = call('PTTL', key)
+  if left == -2 then return false end
+  call('PEXPIRE', key, math.max(left, lease))
+  return true
+end
+
+-- Is the lock free for readers, or this client's own writer's?
+local function may_join(field)
+  local mode, client = call('HGET', name, 'mode'), string.match(field, '^(.*):[^:]*$') or ''
+  if mode == 'read' then return true end
+  if mode ~= 'write' then return false end
+  for _, other in ipairs(call('HKEYS', name)) do
+    if string.sub(other, 1, #client + 1) == client .. ':' and string.sub(other, -6) == ':write' then
+      return true
+    end
+  end
+  return false
+end
+
+local function write_anew(field, count)
+  local hold = hold_of(field)
+  for level = 1, math.min(tonumber(count), LEVELS) do
+    if not extend(hold .. level) then call('SET', hold .. level, '1', 'PX', lease_ms) end
+  end
+  if not may_join(field) then
+    call('DEL', name)
+    call('HSET', name, 'mode', 'read')
+  end
+  call('HSET', name, field, count)
+  return call('PEXPIRE', name, math.max(call('PTTL', name), lease))
+end
+
+for i = 1, (#argv - 2) / 2 do -- further keys are only declared
+  name = KEYS[i]
+  local field, wanted = argv[2 * i + 1], argv[2 * i + 2]
+  local count, is_there, hold = pcall('HGET', name, field), false, hold_of(field)
+  if type(count) == 'table' and not string.find(count.err, 'WRONGTYPE', 1, true) then return count end
+  local is_hash = type(count) ~= 'table'
+  count = type(count) == 'string' and tonumber(count) or -1
+  for level = 1, math.min(count, LEVELS) do
+    is_there = extend(hold .. level) or is_there
+  end
+  if is_there then extend(name) end
+  if in_grace and is_hash and wanted ~= '0' and (not is_there or count ~= tonumber(wanted)) then
+    write_anew(field, wanted)
+    count, is_there = tonumber(wanted), true
+  end
+  if count ~= 1 or not is_there then
+    differ[#differ + 1] = i
+    differ[#differ + 1] = is_there and count or -1
+  end
+end
+return differ

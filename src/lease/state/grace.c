@@ -1,0 +1,63 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Graces: what of the server's term a name and a hold have to know. */
+#include "lease/state/grace.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+
+static const struct hli_term *grace_of(const struct hli_name *name)
+{
+    return hli_link_term(hli_name_link(name));
+}
+
+unsigned hli_grace_term(const struct hli_name *name)
+{
+    bool is_on = name->client->settings.failover_grace_ms > 0 && name->kind->reclaim != 0;
+
+    return is_on ? atomic_load(&grace_of(name)->number) : 0;
+}
+
+hli_ns hli_grace_until(const struct hli_name *name, hli_ns now)
+{
+    bool is_on = name->client->settings.failover_grace_ms > 0 && name->kind->reclaim != 0;
+    hli_ns until = is_on ? atomic_load(&grace_of(name)->grace_until) : 0;
+
+    return until > now ? until : 0;
+}
+
+int64_t hli_grace_ends_ms(const struct hli_name *name)
+{
+    return atomic_load(&grace_of(name)->grace_ends_ms);
+}
+
+bool hli_grace_is_met(const struct hli_tenure *tenure)
+{
+    return tenure->name->client->settings.failover_grace_ms == 0 ||
+           tenure->term == hli_grace_term(tenure->name);
+}
+
+void hli_grace_meet(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    hli_ns needed = HLI_MS(turn->name->client->settings.old_master_ms);
+
+    if (hli_grace_is_met(tenure))
+        return;
+    tenure->is_final = tenure->is_final || hli_hold_validity(tenure) - turn->now < needed;
+    tenure->is_doubted = !tenure->is_final;
+}
+
+int hli_grace_check(const hl_client *client, const char *what, int64_t ms, hl_error *err)
+{
+    const hl_client_options *settings = &client->settings;
+    int64_t most_ms = settings->failover_grace_ms - settings->old_master_ms;
+
+    if (settings->failover_grace_ms == 0 || ms <= most_ms)
+        return 0;
+    return hli_fail(err, HL_EINVAL,
+                    "%s is longer than %" PRId64
+                    " ms: failover_grace_ms, less old_master_ms; after a "
+                    "failover the lock would be free before the hold ends",
+                    what, most_ms);
+}

@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * The grace of a term (redis/term.h), as names and holds see it. After a failover or a restart the
+ * server may lack what it gave before. So while the grace lasts no request is sent that takes what
+ * is free, and each hold is brought into the new term by a renewal that may write it anew: it is
+ * reclaimed. Until that is answered, the hold stands by its validity alone, and other requests
+ * about it wait.
+ */
+#ifndef HLI_LEASE_STATE_GRACE_H
+#define HLI_LEASE_STATE_GRACE_H
+
+#include "lease/state/turn.h"
+
+/* The term of the name's server now (hli_term.number), for a request that is decided now; 0 without
+ * the option, and for a kind without a reclaim, whose names know no grace. */
+unsigned hli_grace_term(const struct hli_name *name);
+
+/* Until when nobody takes what is free; 0: from now on everybody may. By our clock. */
+hli_ns hli_grace_until(const struct hli_name *name, hli_ns now);
+
+/* The end of the grace by the server's clock, for a reclaim. */
+int64_t hli_grace_ends_ms(const struct hli_name *name);
+
+/* Has the server given or confirmed the hold in its present term? Name mutex. */
+bool hli_grace_is_met(const struct hli_tenure *tenure);
+
+/* The hold's link is up. If the term is new to the hold, it is to be brought there now; or it is
+ * final, if less is left of it than the time for which an old master may go on: that one might give
+ * the lock away meanwhile. Name mutex. */
+void hli_grace_meet(struct hli_turn *turn, struct hli_tenure *tenure);
+
+/* Is this lease, or minimum time, short enough for the grace? Errors: HL_EINVAL, with a text for
+ * that option. */
+int hli_grace_check(const hl_client *client, const char *what, int64_t ms, hl_error *err);
+
+#endif

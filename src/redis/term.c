@@ -1,0 +1,69 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* Terms: the question, its answer, and their numbers. */
+#include "redis/term.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static atomic_uint terms_met = 1; /* in this process */
+
+void hli_term_init(struct hli_term *term, int64_t grace_ms)
+{
+    atomic_init(&term->number, grace_ms > 0 ? 1 : 0);
+}
+
+int hli_term_ask(struct hli_op *op, int64_t grace_ms, bool is_cluster)
+{
+    const struct hli_script *script = hli_script_get(HLI_SCRIPT_TERM);
+    char grace[24];
+    const struct hli_bytes words[] = {
+        hli_bytes_of("EVAL"),
+        {script->text, script->length},
+        hli_bytes_of("0"),
+        {grace, (size_t)snprintf(grace, sizeof(grace), "%" PRId64, grace_ms)},
+        hli_bytes_of(is_cluster ? "1" : "0")};
+
+    return hli_op_command(op, words, sizeof(words) / sizeof(words[0]));
+}
+
+int hli_term_read(const struct hli_answer *answer, struct hli_term_said *ret_said, hl_error *err)
+{
+    if (answer->verdict != HLI_REPLIED)
+        return hli_fail(err, answer->code, "failover_grace_ms: the server's term: %s",
+                        answer->text);
+    bool is_meant = hli_script_may_answer(HLI_SCRIPT_TERM, answer->reply);
+    const struct hli_reply *id = is_meant ? hli_reply_text_at(answer->reply, 3) : NULL;
+    if (!id || strlen(id->text) != HLI_TERM_ID_LENGTH)
+        return hli_fail(err, HL_EPROTO, "failover_grace_ms: the server tells no term");
+    ret_said->told_at = hli_now();
+    hli_reply_integer_at(answer->reply, 1, &ret_said->grace_left_ms);
+    hli_reply_integer_at(answer->reply, 2, &ret_said->grace_ends_ms);
+    memcpy(ret_said->id, id->text, sizeof(ret_said->id));
+    return 0;
+}
+
+/* Counts from the arrival of the answer, which is later than the server's count, and adds what a
+ * clock may drift meanwhile. */
+static hli_ns term_grace_until(const struct hli_term_said *said)
+{
+    int64_t left_ms = said->grace_left_ms;
+
+    return left_ms > 0 ? hli_after_ms(said->told_at, left_ms + left_ms / 100 + 2) : 0;
+}
+
+void hli_term_meet(struct hli_term *term, struct hli_term *first, const struct hli_term_said *said)
+{
+    bool is_new = strcmp(first->id, said->id) != 0;
+
+    if (is_new)
+        first->latest = atomic_fetch_add(&terms_met, 1) + 1;
+    memcpy(first->id, said->id, sizeof(first->id));
+    first->is_told = first->is_told && !is_new;
+    atomic_store(&term->grace_ends_ms, said->grace_ends_ms);
+    atomic_store(&term->grace_until, term_grace_until(said));
+    atomic_store(&term->number, first->latest);
+}

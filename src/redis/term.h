@@ -1,0 +1,51 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * The term: the time from one failover, or start of the server, to the next. It is asked for in the
+ * handshake of each connection for commands, if the option failover_grace_ms is set. A term begins
+ * with a grace, in which nobody takes a lock that is free (lua/term.lua).
+ */
+#ifndef HLI_REDIS_TERM_H
+#define HLI_REDIS_TERM_H
+
+#include "redis/op.h"
+
+#include <stdatomic.h>
+
+enum { HLI_TERM_ID_LENGTH = 40 };
+
+/* What the server said of its term. */
+struct hli_term_said {
+    char id[HLI_TERM_ID_LENGTH + 1];
+    int64_t grace_left_ms, grace_ends_ms; /* the second by the server's clock */
+    hli_ns told_at;                       /* when the answer arrived */
+};
+
+/* The term of the server of a link. A thread that has read the number finds the grace of that term,
+ * or of a later one; then the connection does not send what was decided for the number. */
+struct hli_term {
+    /* Different for each term that this process has met, whatever server it was on; 1 before the
+     * first; 0 always: without the option. */
+    atomic_uint number;
+    _Atomic hli_ns grace_until;    /* by our clock, with a margin for its drift; 0: there is none */
+    _Atomic int64_t grace_ends_ms; /* by the server's clock, for its scripts */
+
+    /* Loop thread; of a first link: what one of the links to its server met last. */
+    char id[HLI_TERM_ID_LENGTH + 1];
+    unsigned latest; /* its number */
+    bool is_told;    /* its grace was reported */
+};
+
+void hli_term_init(struct hli_term *term, int64_t grace_ms);
+
+/* Formats the question. Errors: HL_ENOMEM. */
+int hli_term_ask(struct hli_op *op, int64_t grace_ms, bool is_cluster);
+
+/* Reads the answer. Errors: that of the server; HL_EPROTO. */
+int hli_term_read(const struct hli_answer *answer, struct hli_term_said *ret_said, hl_error *err);
+
+/* A link has met this term; `first` is that of the first link to the server, which may be the same:
+ * all links to a server in one term have one number. Loop thread. */
+void hli_term_meet(struct hli_term *term, struct hli_term *first, const struct hli_term_said *said);
+
+#endif

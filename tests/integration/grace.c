@@ -1,0 +1,326 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* failover_grace_ms: after a failover or a restart of the server nobody takes what is free for a
+ * while, and holders bring what they hold into the new data set. */
+
+#include "support/actor.h"
+#include "support/deadline.h"
+#include "support/events.h"
+#include "support/kit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A holder must come back within the rest of its lease, on a slow machine, too. */
+#define LEASE_MS slow_ms(2500)
+#define GRACE_MS (LEASE_MS + slow_ms(500))
+#define GRACEFUL(...)                                                                              \
+    CLIENT(.failover_grace_ms = GRACE_MS, .watchdog_timeout_ms = LEASE_MS, .backoff_max_ms = 100,  \
+           .outage_timeout_ms = slow_ms(60000), .request_timeout_ms = slow_ms(20000), __VA_ARGS__)
+#define WAITING ACQUIRE(.wait_ms = HL_WAIT_FOREVER)
+
+static const hl_lock_kind kinds[] = {HL_LOCK_REENTRANT, HL_LOCK_FAIR, HL_LOCK_FENCED,
+                                     HL_LOCK_SPIN,      HL_LOCK_READ, HL_LOCK_WRITE};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+static hl_lock *new_kind(hl_client *client, const char *name, hl_lock_kind kind)
+{
+    return new_lock_with(client, name,
+                         &(hl_lock_options){.size = sizeof(hl_lock_options), .kind = kind});
+}
+
+/* A server of its own that is killed and started anew. */
+static void graceful_up(void)
+{
+    server_up_with(&(struct redis_options){0});
+}
+
+#define GraceLaw(...) Test(grace, __VA_ARGS__, .init = graceful_up, .fini = server_down)
+
+/* The grace of the present term is over: whatever is free can be acquired. */
+static void await_grace(hl_client *client)
+{
+    hl_lock *lock = new_lock(client, "any");
+
+    expect_ok(hl_lock_acquire(lock, ERR));
+    expect_ok(hl_lock_release(lock, ERR));
+}
+
+/* The lock's key in Redis names a hold of this client, of each kind, with this count. */
+static void expect_there(hl_client *client, hl_lock *lock, int count)
+{
+    char ending[16];
+    const char *text = redis_str(server, "HGETALL %s", hl_lock_name(lock, NULL));
+
+    snprintf(ending, sizeof ending, " %d", count);
+    check_has(text, hl_client_id(client));
+    check_str(text + strlen(text) - strlen(ending), ending);
+    check(pttl_of(lock) > 0);
+}
+
+static void restart_empty(void)
+{
+    redis_server_kill(server);
+    redis_server_wipe(server);
+    redis_server_restart(server);
+}
+
+GraceLaw(begins_with_the_first_client_of_a_server_and_is_told_once)
+{
+    static struct events events;
+    hl_client *client = open_client(GRACEFUL(.on_event = count_event, .arg = &events));
+    hl_lock *lock = new_lock(client, "stock");
+    hl_error err = HL_ERROR_INIT;
+
+    check(events_wait(&events, HL_EVENT_GRACE, 1, 20000));
+    check_str(events.reason[HL_EVENT_GRACE], "the server's data are of a new term");
+    expect_outcome(hl_lock_try_acquire(lock, &err), HL_EBUSY);
+    check_has(err.text, "nobody acquires for ");
+    expect_outcome(hl_lock_acquire_for(lock, 50, &err), HL_ETIMEDOUT);
+    check_has(err.text, "nobody acquires for ");
+    check_int(redis_int(server, "EXISTS stock"), 0);
+    hl_client *second = open_client(GRACEFUL());
+    check_int(stats_of(second).graces, 1);
+    expect_ok(hl_lock_acquire(lock, ERR));
+    expect_ok(hl_lock_release(lock, ERR));
+    hl_client *third = open_client(GRACEFUL());
+    check_int(stats_of(third).graces, 0);
+    check_int(stats_of(client).graces, 1);
+    check_int(events_told(&events, HL_EVENT_GRACE), 1);
+}
+
+GraceLaw(lets_each_kind_of_hold_outlive_a_restart_without_data)
+{
+    static struct events events;
+    hl_client *client = open_client(GRACEFUL(.on_event = count_event, .arg = &events));
+    hl_client *other = open_client(GRACEFUL());
+    struct actor *waiter[KINDS];
+    hl_lock *lock[KINDS], *others[KINDS];
+    char name[32];
+
+    await_grace(client);
+    for (int i = 0; i < KINDS; i++) {
+        snprintf(name, sizeof name, "stock:%d", i);
+        lock[i] = new_kind(client, name, kinds[i]);
+        others[i] = new_kind(other, name, kinds[i] == HL_LOCK_READ ? HL_LOCK_WRITE : kinds[i]);
+        expect_ok(hl_lock_acquire(lock[i], ERR));
+        expect_ok(hl_lock_acquire(lock[i], ERR));
+        while (strstr(redis_str(server, "HGETALL %s", name), " 2") == NULL)
+            deadline_nap();
+    }
+    restart_empty();
+    for (int i = 0; i < KINDS; i++)
+        waiter[i] = actor_start_acquire(others[i], WAITING);
+    wait_stat(client, reclaims, KINDS);
+    for (int i = 0; i < KINDS; i++) {
+        check(hl_lock_is_held(lock[i], NULL));
+        expect_there(client, lock[i], 2);
+    }
+    wait_stat(client, renewals, stats_of(client).renewals + 2 * KINDS); /* longer than the grace */
+    await_grace(other);
+    for (int i = 0; i < KINDS; i++) {
+        check(!actor_is_done(waiter[i]));
+        expect_ok(hl_lock_release(lock[i], ERR));
+        check(!actor_is_done(waiter[i]));
+        expect_ok(hl_lock_release(lock[i], ERR));
+        expect_ok(actor_end(waiter[i]));
+        expect_ok(actor_release(waiter[i], others[i], NULL));
+    }
+    check_int(events_told(&events, HL_EVENT_LOST), 0);
+    check_int(events_told(&events, HL_EVENT_GRACE), 2);
+}
+
+/* The old data set names a holder that has released since, and nobody that has come since. */
+GraceLaw(lets_holds_outlive_a_restart_with_old_data)
+{
+    static struct events events;
+    hl_client *client = open_client(GRACEFUL(.on_event = count_event, .arg = &events));
+    hl_client *before = open_client(GRACEFUL());
+    hl_lock *lock[KINDS], *old[KINDS];
+    char name[32];
+
+    await_grace(client);
+    for (int i = 0; i < KINDS; i++) {
+        snprintf(name, sizeof name, "stock:%d", i);
+        old[i] = new_kind(before, name, kinds[i] == HL_LOCK_READ ? HL_LOCK_WRITE : kinds[i]);
+        lock[i] = new_kind(client, name, kinds[i]);
+        expect_ok(hl_lock_acquire(old[i], ERR));
+    }
+    redis_do(server, "SAVE");
+    for (int i = 0; i < KINDS; i++) {
+        expect_ok(hl_lock_release(old[i], ERR));
+        expect_ok(hl_lock_acquire(lock[i], ERR));
+    }
+    redis_server_restart(server);
+    wait_stat(client, reclaims, KINDS);
+    for (int i = 0; i < KINDS; i++) {
+        check(hl_lock_is_held(lock[i], NULL));
+        expect_there(client, lock[i], 1);
+        expect_ok(hl_lock_release(lock[i], ERR));
+        expect_free(lock[i]);
+    }
+    check_int(events_told(&events, HL_EVENT_LOST), 0);
+}
+
+GraceLaw(lets_a_writer_that_reads_and_other_readers_keep_their_holds)
+{
+    hl_client *client = open_client(GRACEFUL()), *other = open_client(GRACEFUL());
+    hl_lock *writer = new_kind(client, "page", HL_LOCK_WRITE);
+    hl_lock *reader = new_kind(client, "page", HL_LOCK_READ);
+    hl_lock *one = new_kind(client, "list", HL_LOCK_READ), *two = new_kind(other, "list", HL_LOCK_READ);
+
+    await_grace(client);
+    expect_ok(hl_lock_acquire(writer, ERR));
+    expect_ok(hl_lock_acquire(reader, ERR));
+    expect_ok(hl_lock_acquire(one, ERR));
+    expect_ok(hl_lock_acquire(two, ERR));
+    restart_empty();
+    wait_stat(client, reclaims, 3);
+    wait_stat(other, reclaims, 1);
+    check_str(redis_str(server, "HGET page mode"), "write");
+    check_int(redis_int(server, "HLEN page"), 3);
+    check_str(redis_str(server, "HGET list mode"), "read");
+    check_int(redis_int(server, "HLEN list"), 3);
+    expect_ok(hl_lock_release(writer, ERR));
+    expect_ok(hl_lock_release(reader, ERR));
+    expect_ok(hl_lock_release(one, ERR));
+    expect_ok(hl_lock_release(two, ERR));
+    check(redis_wait_int(server, 0, 20000, "EXISTS page list"));
+}
+
+GraceLaw(lets_permits_outlive_a_restart_with_old_data_but_not_without_their_number)
+{
+    static struct events events;
+    hl_client *client = open_client(GRACEFUL(.on_event = count_event, .arg = &events));
+    hl_permits *permits = NULL;
+    hl_permit permit[3];
+    int64_t count = 0;
+
+    expect_ok(hl_permits_new(client, "slots", &permits, ERR));
+    free_at_end(permits, (void (*)(void *))hl_permits_free);
+    expect_ok(hl_permits_set_total(permits, 3, ERR));
+    expect_ok(hl_permits_acquire(permits, &permit[0], ERR));
+    redis_do(server, "SAVE");
+    expect_ok(hl_permits_acquire_many(permits, 2, NULL, &permit[1], ERR));
+    redis_server_restart(server);
+    wait_stat(client, reclaims, 3);
+    expect_ok(hl_permits_available(permits, &count, ERR));
+    check_int(count, 0);
+    for (int i = 0; i < 3; i++)
+        check(hl_permits_is_held(permits, &permit[i]));
+    expect_ok(hl_permits_release_many(permits, permit, 2, ERR));
+    expect_ok(hl_permits_available(permits, &count, ERR));
+    check_int(count, 2);
+    restart_empty();
+    check(events_wait(&events, HL_EVENT_LOST, 1, 20000));
+    check_str(events.reason[HL_EVENT_LOST], "gone");
+    check_int(redis_int(server, "EXISTS slots {slots}:timeout"), 0);
+}
+
+/* A lease of its own is not renewed, but its hold is brought into the new term. */
+GraceLaw(brings_a_hold_with_a_lease_time_into_the_new_term_without_making_it_longer)
+{
+    hl_client *client = open_client(GRACEFUL());
+    hl_lock *lock = new_lock(client, "stock");
+
+    await_grace(client);
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = LEASE_MS), ERR));
+    restart_empty();
+    wait_stat(client, reclaims, 1);
+    expect_held_by(client, lock, 1);
+    check(pttl_of(lock) <= LEASE_MS);
+    check(hl_lock_validity_ms(lock, NULL) < LEASE_MS);
+    expect_ok(hl_lock_release(lock, ERR));
+}
+
+GraceLaw(gives_larger_tokens_though_the_counter_is_lost)
+{
+    hl_client *client = open_client(GRACEFUL()), *other = open_client(GRACEFUL());
+    hl_lock *lock = new_kind(client, "stock", HL_LOCK_FENCED);
+    hl_lock *others = new_kind(other, "stock", HL_LOCK_FENCED);
+    uint64_t tokens[4];
+
+    await_grace(client);
+    for (int i = 0; i < 2; i++) {
+        expect_ok(acquire_token(lock, ACQUIRE(.wait_ms = HL_WAIT_FOREVER), &tokens[i]));
+        if (i == 0)
+            expect_ok(hl_lock_release(lock, ERR));
+    }
+    check(tokens[1] > tokens[0]);
+    struct actor *call = actor_start_acquire(others, WAITING);
+    restart_empty();
+    wait_stat(client, reclaims, 1);
+    check_int(hl_lock_token(lock, NULL), tokens[1]);
+    await_grace(other);
+    expect_ok(hl_lock_release(lock, ERR));
+    expect_ok(actor_end(call));
+    check(actor_token(call) > tokens[1]);
+    expect_ok(actor_release(call, others, NULL));
+    check(redis_int(server, "GET redisson_lock_token:{stock}") >= (int64_t)tokens[1]);
+}
+
+/* Less is left of the hold than an old master may go on: there another client may get the lock
+ * meanwhile. */
+GraceLaw(lets_a_hold_end_of_which_less_is_left_than_an_old_master_may_go_on)
+{
+    static struct events events;
+    hl_client *client = open_client(
+        CLIENT(.failover_grace_ms = 2 * LEASE_MS, .old_master_ms = LEASE_MS, .backoff_max_ms = 100,
+               .watchdog_timeout_ms = LEASE_MS, .outage_timeout_ms = slow_ms(60000),
+               .on_event = count_event, .arg = &events));
+    hl_lock *lock = new_lock(client, "stock");
+
+    await_grace(client);
+    expect_ok(hl_lock_acquire(lock, ERR));
+    restart_empty();
+    check(events_wait(&events, HL_EVENT_GRACE, 2, 20000));
+    check(events_wait(&events, HL_EVENT_LOST, 1, 60000));
+    check_str(events.reason[HL_EVENT_LOST], "expired");
+    check_int(stats_of(client).reclaims, 0);
+    check_int(redis_int(server, "EXISTS stock"), 0);
+    expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
+}
+
+GraceLaw(refuses_leases_that_it_would_not_outlast)
+{
+    hl_client *client = open_client(GRACEFUL(.old_master_ms = 100));
+    hl_lock *lock = new_lock(client, "stock");
+    hl_error err = HL_ERROR_INIT;
+
+    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = GRACE_MS - 99), &err), HL_EINVAL);
+    check_has(err.text, "lease_ms is longer than ");
+    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.min_hold_ms = GRACE_MS - 99), &err),
+                   HL_EINVAL);
+    check_has(err.text, "min_hold_ms is longer than ");
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = GRACE_MS - 100, .wait_ms = -1), &err));
+    expect_outcome(hl_lock_update_lease(lock, NULL, GRACE_MS - 99, &err), HL_EINVAL);
+    expect_ok(hl_lock_update_lease(lock, NULL, GRACE_MS - 100, &err));
+    expect_ok(hl_lock_release(lock, ERR));
+}
+
+static void release_it(void *lock)
+{
+    expect_ok(hl_lock_release(lock, ERR));
+}
+
+/* The release is sent before the hold could be written anew. Nobody has taken the lock meanwhile, so
+ * the hold lasted until then. */
+GraceLaw(reports_a_release_of_a_hold_that_the_server_lost_as_one)
+{
+    hl_client *client = open_client(GRACEFUL());
+    hl_lock *lock = new_lock(client, "stock");
+    struct actor *holder = actor_start();
+
+    await_grace(client);
+    expect_ok(actor_acquire(holder, lock, WAITING));
+    redis_server_kill(server);
+    redis_server_wipe(server);
+    actor_begin(holder, release_it, lock);
+    while (stats_of(client).holds_now > 0)
+        deadline_nap();
+    redis_server_restart(server);
+    actor_await(holder);
+    check_int(stats_of(client).reclaims, 0);
+    check_int(stats_of(client).losses, 0);
+}
