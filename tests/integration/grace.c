@@ -168,7 +168,8 @@ GraceLaw(lets_a_writer_that_reads_and_other_readers_keep_their_holds)
     hl_client *client = open_client(GRACEFUL()), *other = open_client(GRACEFUL());
     hl_lock *writer = new_kind(client, "page", HL_LOCK_WRITE);
     hl_lock *reader = new_kind(client, "page", HL_LOCK_READ);
-    hl_lock *one = new_kind(client, "list", HL_LOCK_READ), *two = new_kind(other, "list", HL_LOCK_READ);
+    hl_lock *one = new_kind(client, "list", HL_LOCK_READ),
+            *two = new_kind(other, "list", HL_LOCK_READ);
 
     await_grace(client);
     expect_ok(hl_lock_acquire(writer, ERR));
@@ -304,8 +305,8 @@ static void release_it(void *lock)
     expect_ok(hl_lock_release(lock, ERR));
 }
 
-/* The release is sent before the hold could be written anew. Nobody has taken the lock meanwhile, so
- * the hold lasted until then. */
+/* The release is sent before the hold could be written anew. Nobody has taken the lock meanwhile,
+ * so the hold lasted until then. */
 GraceLaw(reports_a_release_of_a_hold_that_the_server_lost_as_one)
 {
     hl_client *client = open_client(GRACEFUL());

@@ -58,6 +58,14 @@ static void acquire_start_clock(struct hli_acquire *acquire, int64_t wait_ms, hl
         wait->deadline, hli_after_ms(wait->started, client->settings.outage_timeout_ms));
 }
 
+static int acquire_check_grace(const hl_client *client, const hl_acquire_options *options,
+                               hl_error *err)
+{
+    int rc = hli_grace_check(client, "lease_ms", options->lease_ms, err);
+
+    return rc == 0 ? hli_grace_check(client, "min_hold_ms", options->min_hold_ms, err) : rc;
+}
+
 int hli_acquire_init(struct hli_acquire *acquire, const struct hli_acquire_spec *spec,
                      hl_error *err)
 {
@@ -66,10 +74,8 @@ int hli_acquire_init(struct hli_acquire *acquire, const struct hli_acquire_spec 
     hl_client *client = spec->name->client;
     int rc = hli_acquire_check(options, err);
 
-    if (rc == 0)
-        rc = hli_grace_check(client, "lease_ms", options->lease_ms, err);
-    if (rc == 0)
-        rc = hli_grace_check(client, "min_hold_ms", options->min_hold_ms, err);
+    if (rc == 0 && HLI_GRACE_IS_ON(client))
+        rc = acquire_check_grace(client, options, err);
     if (rc < 0)
         return rc;
     if (!owner || (options->on_event && hli_callbacks_want(&client->callbacks) < 0))

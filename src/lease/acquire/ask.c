@@ -126,7 +126,7 @@ void hli_ask_plan(struct hli_turn *turn)
     if ((name->current && name->current->hold.owner) ||
         (!TAILQ_EMPTY(&name->past) && hli_release_blocks_ask(name)) ||
         atomic_load(&name->client->sends) == HLI_SENDS_RENEWALS ||
-        (name->client->settings.failover_grace_ms > 0 && ask_is_in_grace(turn)))
+        (HLI_GRACE_IS_ON(name->client) && ask_is_in_grace(turn)))
         return;
     struct hli_acquire *head = ask_begin_tenure(turn);
     if (!head || !name->current || name->current->asking != HLI_ASKING_NOTHING)

@@ -133,7 +133,7 @@ void hli_client_link_up(hl_client *client, struct hli_link *link, bool is_again)
     if (client->settings.flags & HL_CLIENT_TLS_UNVERIFIED)
         hli_log(client, HL_LOG_WARN,
                 "the server's certificate is not verified (HL_CLIENT_TLS_UNVERIFIED)");
-    if (client->settings.failover_grace_ms > 0)
+    if (HLI_GRACE_IS_ON(client))
         reconnect_tell_grace(client, link);
     if (is_again && hli_link_is_whole(link)) {
         hli_count(&client->counters.reconnects);

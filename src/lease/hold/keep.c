@@ -35,7 +35,8 @@ static bool keep_may(const struct hli_tenure *tenure, hli_ns now)
 static bool keep_must_ask(const struct hli_tenure *tenure, hli_ns now)
 {
     return now >= hli_after_ms(tenure->no_waiters_at, KEEP_MS / 2) && !tenure->has_waiters &&
-           tenure->asking == HLI_ASKING_NOTHING && hli_grace_is_met(tenure);
+           tenure->asking == HLI_ASKING_NOTHING &&
+           (!HLI_GRACE_IS_ON(tenure->name->client) || hli_grace_is_met(tenure));
 }
 
 /* Has the tenure a fencing token for the next hold, if that wants one? */

@@ -240,7 +240,7 @@ void hli_reenter_plan(struct hli_turn *turn)
 {
     struct hli_tenure *tenure = turn->name->current;
 
-    if (!hli_grace_is_met(tenure))
+    if (HLI_GRACE_IS_ON(turn->name->client) && !hli_grace_is_met(tenure))
         tenure->shows_at = 0; /* the answer of its renewal comes here again */
     else if (tenure->reentry)
         reenter_ask(turn, tenure);

@@ -66,7 +66,7 @@ static int release_format(struct hli_tenure *tenure, hli_ns now)
     };
 
     tenure->release_yields = release_request.yields;
-    tenure->release.term = hli_grace_term(tenure->name);
+    tenure->release.term = HLI_GRACE_IS_ON(tenure->name->client) ? hli_grace_term(tenure->name) : 0;
     tenure->release.done = release_done;
     return kind->release(tenure, &tenure->release, &release_request);
 }
@@ -77,7 +77,8 @@ static void release_send(struct hli_turn *turn, struct hli_tenure *tenure)
     /* A key rests until a fixed time: a repeated release has less time to name; and in another term
      * it may grant to nobody. */
     bool is_stale = tenure->hold.min_hold_until > 0 || !tenure->release.bytes ||
-                    tenure->release.term != hli_grace_term(tenure->name);
+                    (HLI_GRACE_IS_ON(turn->name->client) &&
+                     tenure->release.term != hli_grace_term(tenure->name));
     if (is_stale && release_format(tenure, turn->now) < 0 && !tenure->release.bytes) {
         tenure->retry_at = hli_after_ms(turn->now, RELEASE_RETRY_MS);
         hli_turn_timer(turn, tenure->retry_at);

@@ -85,17 +85,22 @@ static void renewal_add_hold(struct hli_renewal *renewal, const struct hli_tenur
     hli_mutex_unlock(&name->mutex);
 }
 
+/* The term comes first: the grace may be that of a later one, and then this is not sent. */
+static void renewal_note_term(struct hli_renewal *renewal, const struct hli_name *name)
+{
+    renewal->op.term = hli_grace_term(name);
+    renewal->reclaims_until = hli_grace_until(name, hli_now());
+}
+
 static int renewal_format(struct hli_renewal *renewal)
 {
     const struct hli_tenure *first = STAILQ_FIRST(&renewal->tenures), *tenure;
     struct hli_args args;
-
     const struct hli_kind *kind = first->name->kind;
 
     renewal->op.replicas = 0;
-    renewal->op.term =
-        hli_grace_term(first->name); /* before the grace, which may be a later one's */
-    renewal->reclaims_until = hli_grace_until(first->name, hli_now());
+    if (HLI_GRACE_IS_ON(renewal->client))
+        renewal_note_term(renewal, first->name);
     bool is_reclaim = renewal->reclaims_until != 0;
     hli_args_begin_script(&args, is_reclaim ? kind->reclaim : kind->renew, renewal->count);
     STAILQ_FOREACH (tenure, &renewal->tenures, renewal_link)

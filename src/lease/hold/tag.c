@@ -77,7 +77,8 @@ void hli_tag_begin(struct hli_turn *turn, struct hli_tenure *tenure,
 
 hli_ns hli_tag_due(const struct hli_tenure *tenure)
 {
-    bool may_ask = tenure->tag && tenure->asking == HLI_ASKING_NOTHING && hli_grace_is_met(tenure);
+    bool may_ask = tenure->tag && tenure->asking == HLI_ASKING_NOTHING &&
+                   (!HLI_GRACE_IS_ON(tenure->name->client) || hli_grace_is_met(tenure));
 
     return may_ask && tenure->tag->shows_at != 0 ? tenure->tag->shows_at : HLI_NEVER;
 }

@@ -14,14 +14,14 @@ static const struct hli_term *grace_of(const struct hli_name *name)
 
 unsigned hli_grace_term(const struct hli_name *name)
 {
-    bool is_on = name->client->settings.failover_grace_ms > 0 && name->kind->reclaim != 0;
+    bool is_on = HLI_GRACE_IS_ON(name->client) && name->kind->reclaim != 0;
 
     return is_on ? atomic_load(&grace_of(name)->number) : 0;
 }
 
 hli_ns hli_grace_until(const struct hli_name *name, hli_ns now)
 {
-    bool is_on = name->client->settings.failover_grace_ms > 0 && name->kind->reclaim != 0;
+    bool is_on = HLI_GRACE_IS_ON(name->client) && name->kind->reclaim != 0;
     hli_ns until = is_on ? atomic_load(&grace_of(name)->grace_until) : 0;
 
     return until > now ? until : 0;
@@ -34,8 +34,7 @@ int64_t hli_grace_ends_ms(const struct hli_name *name)
 
 bool hli_grace_is_met(const struct hli_tenure *tenure)
 {
-    return tenure->name->client->settings.failover_grace_ms == 0 ||
-           tenure->term == hli_grace_term(tenure->name);
+    return !HLI_GRACE_IS_ON(tenure->name->client) || tenure->term == hli_grace_term(tenure->name);
 }
 
 void hli_grace_meet(struct hli_turn *turn, struct hli_tenure *tenure)

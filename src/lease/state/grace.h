@@ -12,6 +12,10 @@
 
 #include "lease/state/turn.h"
 
+/* Does the client know of terms? Asked before each of these, so that a client without the option
+ * pays for nothing. */
+#define HLI_GRACE_IS_ON(client) ((client)->settings.failover_grace_ms > 0)
+
 /* The term of the name's server now (hli_term.number), for a request that is decided now; 0 without
  * the option, and for a kind without a reclaim, whose names know no grace. */
 unsigned hli_grace_term(const struct hli_name *name);

@@ -58,7 +58,7 @@ void hli_turn_ask(struct hli_turn *turn, struct hli_tenure *tenure, enum hli_ask
         tenure->longest_lease_ms = tenure->asked_lease_ms;
     tenure->asking = asking;
     tenure->ask.replicas = turn_replicas(tenure, asking);
-    if (turn->name->client->settings.failover_grace_ms > 0)
+    if (HLI_GRACE_IS_ON(turn->name->client))
         tenure->ask.term = hli_grace_term(turn->name);
     tenure->ask.done = turn->name->client->engine->answered;
     tenure->ask.is_wanted = turn_is_wanted;

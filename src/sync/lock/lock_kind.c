@@ -13,19 +13,14 @@
 /* Lifetime in polls of a queue that no waiter renews. */
 enum { LOCK_QUEUE_POLLS = 10 };
 
-/* A failover may lose the last steps of the counter of tokens; a clock goes on. */
-static bool lock_draws_by_clock(const struct hli_name *name)
-{
-    return name->client->settings.failover_grace_ms > 0;
-}
-
 /* Behind the words of each ACQUIRE those of the longer ones: for tokens, for the holder's tag, and
  * in a cluster the command to publish with. */
 static void lock_add_wishes(struct hli_args *args, const struct hli_name *name, uint32_t tokens,
                             bool asks_tag)
 {
     const struct hli_wording *wording = name->client->wording;
-    bool by_clock = tokens > 0 && lock_draws_by_clock(name);
+    /* A failover may lose the last steps of the counter of tokens; a clock goes on. */
+    bool by_clock = tokens > 0 && HLI_GRACE_IS_ON(name->client);
 
     if (tokens > 0)
         hli_command_derived(args, name, HLI_NAME_TOKEN);
@@ -117,7 +112,7 @@ static int lock_format_release(const struct hli_tenure *tenure, struct hli_op *o
     else
         hli_command_channel(&args, name);
     hli_args_text(&args, name->client->wording->publish);
-    if (hli_grace_until(name, hli_now()) != 0)
+    if (HLI_GRACE_IS_ON(name->client) && hli_grace_until(name, hli_now()) != 0)
         hli_args_text(&args, "");
     else
         hli_command_derived(&args, name, HLI_NAME_QUEUE);
@@ -128,7 +123,7 @@ static int lock_format_release(const struct hli_tenure *tenure, struct hli_op *o
     hli_args_text(&args, name->client->wording->numsub);
     if (has_token)
         hli_command_derived(&args, name, HLI_NAME_TOKEN);
-    if (has_token && lock_draws_by_clock(name))
+    if (has_token && HLI_GRACE_IS_ON(name->client))
         hli_args_text(&args, "1");
     if (release_request->write)
         hli_write_words(release_request->write, &args);
