@@ -18,28 +18,21 @@ local lease_ms, lease = argv[1], tonumber(argv[1])
 -- include clock
 local in_grace = now_ms() < tonumber(argv[2])
 
--- What a writer leaves: fields and counts.
-local function own_readers(name, field)
-  local client, kept = string.match(field, '^(.*):[^:]*:write$'), {}
-  if not client or call('HGET', name, 'mode') ~= 'write' and call('HGET', name, 'mode') ~= 'read' then
-    return kept, client
-  end
-  local fields = call('HGETALL', name)
-  for at = 1, #fields, 2 do
-    local other = fields[at]
-    if string.sub(other, 1, #client + 1) == client .. ':' and string.find(other, '^%-?%d+$', #client + 2) then
-      kept[#kept + 1] = other
-      kept[#kept + 1] = fields[at + 1]
-    end
-  end
-  return kept, client
+-- May this field stay beside the hold's? `client` is a writer's.
+local function may_stay(other, client)
+  return client and string.sub(other, 1, #client + 1) == client .. ':'
+    and string.find(other, '^%-?%d+$', #client + 2)
 end
 
+-- The key is never deleted: while its slot moves away, no command may look for a key that is gone.
 local function write_anew(name, field, count)
-  local kept, is_writer = own_readers(name, field)
-  call('DEL', name)
-  if is_writer then call('HSET', name, 'mode', 'write') end
-  call('HSET', name, field, count, unpack(kept))
+  local client = string.match(field, '^(.*):[^:]*:write$')
+  call('HDEL', name, field) -- at maxmemory a script that has freed memory may go on writing
+  call('HSET', name, field, count)
+  for _, other in ipairs(call('HKEYS', name)) do
+    if other ~= field and not may_stay(other, client) then call('HDEL', name, other) end
+  end
+  if client then call('HSET', name, 'mode', 'write') end
   local expiry = pcall('PEXPIRE', name, lease_ms)
   if expiry ~= 1 then
     call('DEL', name)

@@ -31,7 +31,7 @@ local field, want, lease_ms, rest_ms, channel, publish, queue, mailbox, claim_ms
   yields, numsub, token_key, by_clock = unpack(ARGV)
 local count = redis.call('HGET', name, field)
 if not count then
-  if want == '0' then redis.pcall('ZREM', queue, field) end
+  if want == '0' and queue ~= '' then redis.pcall('ZREM', queue, field) end
   return {0}
 end
 
@@ -53,7 +53,7 @@ local function client_of(field)
   return string.match(field, '^(.*):[^:]*$')
 end
 
-local waiting = call('ZCARD', queue)
+local waiting = queue ~= '' and call('ZCARD', queue)
 local has_queue = type(waiting) == 'number' and waiting > 0
 local time = has_queue and call('TIME')
 if has_queue and yields == '1' then count_foreign_waiters() end

@@ -22,29 +22,28 @@ local function extend(key) -- false: it is not there
   return true
 end
 
--- Is the lock free for readers, or this client's own writer's?
-local function may_join(field)
-  local mode, client = call('HGET', name, 'mode'), string.match(field, '^(.*):[^:]*$') or ''
-  if mode == 'read' then return true end
-  if mode ~= 'write' then return false end
-  for _, other in ipairs(call('HKEYS', name)) do
-    if string.sub(other, 1, #client + 1) == client .. ':' and string.sub(other, -6) == ':write' then
-      return true
-    end
-  end
-  return false
+-- May this field stay beside a reader's? In the mode of readers all of them may; else a writer of the
+-- same client, and its readers.
+local function may_stay(other, mode, client)
+  return mode == 'read' or string.sub(other, 1, #client + 1) == client .. ':'
 end
 
 local function write_anew(field, count)
-  local hold = hold_of(field)
+  local client, hold = string.match(field, '^(.*):[^:]*$') or '', hold_of(field)
+  local mode, has_writer = call('HGET', name, 'mode'), false
+  call('HDEL', name, field) -- at maxmemory a script that has freed memory may go on writing
   for level = 1, math.min(tonumber(count), LEVELS) do
     if not extend(hold .. level) then call('SET', hold .. level, '1', 'PX', lease_ms) end
   end
-  if not may_join(field) then
-    call('DEL', name)
-    call('HSET', name, 'mode', 'read')
-  end
   call('HSET', name, field, count)
+  for _, other in ipairs(call('HKEYS', name)) do
+    if other ~= 'mode' and other ~= field and not may_stay(other, mode, client) then
+      call('HDEL', name, other)
+    else
+      has_writer = has_writer or string.sub(other, -6) == ':write'
+    end
+  end
+  call('HSET', name, 'mode', has_writer and 'write' or 'read')
   return call('PEXPIRE', name, math.max(call('PTTL', name), lease))
 end
 

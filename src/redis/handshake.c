@@ -174,6 +174,18 @@ static void handshake_check_term(struct hli_handshake *handshake, const struct h
     hli_term_read(answer, &handshake->term, &handshake->err);
 }
 
+static void handshake_check_bounds(struct hli_handshake *handshake, const struct hli_answer *answer)
+{
+    handshake_check_kind(handshake, answer);
+    hli_term_read_bounds(answer, &handshake->term);
+}
+
+static bool handshake_add_bounds(struct hli_handshake *handshake)
+{
+    return !handshake->asks_bounds || (hli_term_ask_bounds(handshake_op(handshake)) == 0 &&
+                                       handshake_send(handshake, handshake_check_bounds));
+}
+
 /* Behind ROLE, so that a replica is refused as one. */
 static bool handshake_add_term(struct hli_handshake *handshake)
 {
@@ -218,7 +230,7 @@ bool hli_handshake_say(struct hli_handshake *handshake, struct hli_conn *conn,
            handshake_add(handshake, name, handshake_check_kind) &&
            handshake_add(handshake, id, handshake_check_id) &&
            handshake_add(handshake, role, handshake_check_role) && handshake_add_term(handshake) &&
-           handshake_add(handshake, ping, handshake_check_kind);
+           handshake_add_bounds(handshake) && handshake_add(handshake, ping, handshake_check_kind);
 }
 
 /* Any answer shows that the server is alive, an error too. Only a changed role is acted upon. */

@@ -12,7 +12,7 @@
 #include "redis/login.h"
 #include "redis/term.h"
 
-enum { HLI_HANDSHAKE_WORDS = 9, HLI_RUN_ID_LENGTH = 40 };
+enum { HLI_HANDSHAKE_WORDS = 10, HLI_RUN_ID_LENGTH = 40 };
 
 struct hli_handshake_word {
     struct hli_op op;
@@ -37,6 +37,7 @@ struct hli_handshake { /* loop thread */
     struct hli_handshake_past now;
     bool may_be_cluster;       /* the client is one of a cluster; set before the first say */
     int64_t grace_ms;          /* failover_grace_ms, of a connection for commands; set as that */
+    bool asks_bounds;          /* with grace_ms: how long an old master goes on; set as that */
     struct hli_term_said term; /* with grace_ms */
     bool tells_role;           /* the server answered ROLE */
     /* By the last answer to ROLE: the replication offset of the master (-1: unknown), and that of

@@ -395,6 +395,16 @@ static void lane_close(struct hli_link *link)
         atomic_store(lane, 0);
 }
 
+/* Sentinels may replace a master that lives on. Once for each term. */
+static void lane_advise(const struct hli_link *link)
+{
+    const char *advice =
+        hli_term_advice(&link->handshake[HLI_LINK_COMMANDS].term, link->settings->old_master_ms);
+
+    if (advice)
+        link->lanes->setup.log(HL_LOG_WARN, advice, link->lanes->setup.log_arg);
+}
+
 /* The listener is told of lanes that were open before: no name has taken one earlier. */
 static void lane_on_up(struct hli_link *link)
 {
@@ -405,6 +415,8 @@ static void lane_on_up(struct hli_link *link)
     else
         lane_open(link);
     link->lanes->is_whole = lanes_are_up(link->lanes);
+    if (link->handshake[HLI_LINK_COMMANDS].asks_bounds && !link->term.is_told)
+        lane_advise(link);
     if (!is_new)
         link->listener.up(link, link->listener.arg);
 }

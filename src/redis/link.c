@@ -251,6 +251,9 @@ static void link_greet(struct hli_link *link)
         link->handshake[i].may_be_cluster = link->url->kind == HLI_URL_CLUSTER;
         if (i == HLI_LINK_COMMANDS)
             link->handshake[i].grace_ms = link->settings->failover_grace_ms;
+        link->handshake[i].asks_bounds = link->handshake[i].grace_ms > 0 &&
+                                         hli_link_is_first(link) &&
+                                         link->url->kind == HLI_URL_SENTINEL;
         if (!hli_handshake_say(&link->handshake[i], &link->conn[i], link->login.login,
                                link->url->database, link->settings->client_name))
             hli_link_fail(link, HL_ENOMEM, "out of memory while greeting");

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static atomic_uint terms_met = 1; /* in this process */
@@ -44,6 +45,43 @@ int hli_term_read(const struct hli_answer *answer, struct hli_term_said *ret_sai
     hli_reply_integer_at(answer->reply, 2, &ret_said->grace_ends_ms);
     memcpy(ret_said->id, id->text, sizeof(ret_said->id));
     return 0;
+}
+
+int hli_term_ask_bounds(struct hli_op *op)
+{
+    const char *const words[] = {"CONFIG", "GET", "min-replicas-*", NULL};
+
+    return hli_op_texts(op, words);
+}
+
+/* Names and values, one after the other. */
+void hli_term_read_bounds(const struct hli_answer *answer, struct hli_term_said *said)
+{
+    const struct hli_reply *name, *value;
+
+    said->min_replicas = said->max_lag_s = -1;
+    if (answer->verdict != HLI_REPLIED)
+        return;
+    for (size_t i = 0; (name = hli_reply_text_at(answer->reply, i)) != NULL &&
+                       (value = hli_reply_text_at(answer->reply, i + 1)) != NULL;
+         i += 2) {
+        if (strcmp(name->text, "min-replicas-to-write") == 0)
+            said->min_replicas = strtoll(value->text, NULL, 10);
+        else if (strcmp(name->text, "min-replicas-max-lag") == 0)
+            said->max_lag_s = strtoll(value->text, NULL, 10);
+    }
+}
+
+const char *hli_term_advice(const struct hli_term_said *said, int64_t old_master_ms)
+{
+    if (said->min_replicas == 0 || said->max_lag_s == 0)
+        return "failover_grace_ms: min-replicas-to-write or min-replicas-max-lag is 0, so that a "
+               "master that is cut off goes on for ever, and two owners may hold a lock: set them, "
+               "and old_master_ms to min-replicas-max-lag at least";
+    if (said->max_lag_s > 0 && old_master_ms < said->max_lag_s * 1000)
+        return "failover_grace_ms: old_master_ms is less than min-replicas-max-lag, the time for "
+               "which a master that is cut off goes on: two owners may hold a lock meanwhile";
+    return NULL;
 }
 
 /* Counts from the arrival of the answer, which is later than the server's count, and adds what a

@@ -19,6 +19,9 @@ struct hli_term_said {
     char id[HLI_TERM_ID_LENGTH + 1];
     int64_t grace_left_ms, grace_ends_ms; /* the second by the server's clock */
     hli_ns told_at;                       /* when the answer arrived */
+    /* How long a master without replicas goes on, -1: it does not tell: how many replicas it needs
+     * for writes, and how old their last word may be. */
+    int64_t min_replicas, max_lag_s;
 };
 
 /* The term of the server of a link. A thread that has read the number finds the grace of that term,
@@ -43,6 +46,15 @@ int hli_term_ask(struct hli_op *op, int64_t grace_ms, bool is_cluster);
 
 /* Reads the answer. Errors: that of the server; HL_EPROTO. */
 int hli_term_read(const struct hli_answer *answer, struct hli_term_said *ret_said, hl_error *err);
+
+/* Formats the question how long an old master goes on, and reads the answer. Errors of the first:
+ * HL_ENOMEM. */
+int hli_term_ask_bounds(struct hli_op *op);
+void hli_term_read_bounds(const struct hli_answer *answer, struct hli_term_said *said);
+
+/* What is wrong with the server's settings if another one may take its place, in words for an
+ * operator; NULL: nothing that it tells. */
+const char *hli_term_advice(const struct hli_term_said *said, int64_t old_master_ms);
 
 /* A link has met this term; `first` is that of the first link to the server, which may be the same:
  * all links to a server in one term have one number. Loop thread. */

@@ -109,3 +109,40 @@ ClusterLaw(grace_failover, by_a_takeover_loses_no_hold_that_the_replica_had_not_
 {
     expect_cluster_holds(by_takeover);
 }
+
+/* What is wrong with the settings of a master that may be cut off. */
+static _Atomic(const char *) advised;
+
+static void note_advice(hl_log_level level, const char *text, void *arg)
+{
+    static char kept[512];
+
+    (void)arg;
+    if (level != HL_LOG_WARN || strstr(text, "min-replicas") == NULL)
+        return;
+    snprintf(kept, sizeof kept, "%s", text);
+    atomic_store(&advised, kept);
+}
+
+static const char *advice_for(int64_t old_master_ms)
+{
+    hl_client_options used = *graceful(NULL);
+
+    atomic_store(&advised, NULL);
+    used.old_master_ms = old_master_ms;
+    used.failover_grace_ms += old_master_ms;
+    used.on_log = note_advice;
+    close_client(open_client_at(trio_url(trio), &used)); /* its callbacks have run then */
+    return atomic_load(&advised);
+}
+
+TrioLaw(grace_failover, warns_of_a_master_that_nothing_stops_when_it_is_cut_off)
+{
+    struct redis_server *master = trio_master(trio);
+
+    check_has(advice_for(0), "goes on for ever");
+    redis_do(master, "CONFIG SET min-replicas-to-write 1");
+    redis_do(master, "CONFIG SET min-replicas-max-lag 7");
+    check_has(advice_for(6999), "old_master_ms is less than min-replicas-max-lag");
+    check(advice_for(7000) == NULL);
+}

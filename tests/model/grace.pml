@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Holding through a failover: grace and reclaim. Not built yet: so no step names a function here.
+ * Holding through a failover: grace and reclaim.
  *
  * One name. A master has a replica that lags behind at will, and is promoted; a restart of a single
  * server is the same, with an old data set or none. The old master is dead then, or goes on for a
@@ -244,7 +244,7 @@ inline remove_others()
 #define RAISED LATER(counter[k], token[PROCESS(f)])
 #endif
 
-inline script_reclaim()
+inline script_reclaim() /* Lua: lock_reclaim.lua, rw_read_reclaim.lua, permit_reclaim.lua */
 {
     if
     :: left[AT(k, f)] == 0 && !IN_GRACE -> verdict = no
@@ -309,7 +309,7 @@ inline script_release()
 }
 
 /* One script: a term begins, and with it the grace, or neither. */
-inline script_greet()
+inline script_greet() /* Lua: term.lua */
 {
     if
 #ifdef TERM_FIRST
@@ -570,7 +570,7 @@ inline note_reclaimed_token()
 }
 
 /* Of a renewal, a reclaim, a nested acquire, and its release. */
-inline take_hold_answer()
+inline take_hold_answer() /* C: renewal_succeeded, hli_reenter_answered */
 {
     if
     :: valid[p] != 0 && said[p] == yes ->
@@ -591,7 +591,7 @@ inline take_hold_answer()
 #define MAY_BE_EXTENDED (may[p] && valid[p] >= LAG)
 #endif
 
-inline take_greet_answer()
+inline take_greet_answer() /* C: hli_term_meet, hli_grace_meet */
 {
     ready[p] = true;
 #ifdef FROM_SENDING
@@ -640,7 +640,7 @@ inline cut()
 #endif
 
 /* To the new master. What it has granted, or asked for, at the old one is void. */
-inline move()
+inline move() /* C: reconnect_one */
 {
     cut();
     at[p] = NEW; met[p] = false; fresh[p] = false;
@@ -667,24 +667,24 @@ inline begin_tenure()
 #ifdef TAKE_IN_GRACE
 #define IS_OVER true
 #else
-#define IS_OVER (waiting[p] == 0)
+#define IS_OVER (waiting[p] == 0) /* C: ask_is_in_grace */
 #endif
 #ifdef NO_RECLAIM
 #define RECLAIMS false
 #else
-#define RECLAIMS (waiting[p] != 0)
+#define RECLAIMS (waiting[p] != 0) /* C: renewal_note_term */
 #endif
 #ifdef REENTER_FIRST
 #define MAY_NEST may[p]
 #elif defined(REENTER_ALL)
 #define MAY_NEST (fresh[p] || !may[p])
 #else
-#define MAY_NEST (fresh[p] && may[p])
+#define MAY_NEST (fresh[p] && may[p]) /* C: hli_reenter_plan */
 #endif
 #ifdef GRANT_IN_GRACE
 #define GRANTS QUEUE
 #else
-#define GRANTS (QUEUE && waiting[p] == 0)
+#define GRANTS (QUEUE && waiting[p] == 0) /* C: lock_format_release */
 #endif
 /* Of clients that are alike, client 0 comes first, then client 1. */
 #define MAY_TAKE(p) (TAKES == 9 || (takes > 0 && takes + p <= TAKES))

@@ -7,15 +7,39 @@
 #define HL_TEST_GRACE_H
 
 #include "redis/script.h"
+#include "support/deadline.h"
 #include "support/kit.h"
 
-/* The present term of the server has begun, with a grace that is over at once: so the first client
- * of a test waits for none. */
+#include <stdlib.h>
+#include <string.h>
+
+/* The present term of the server has begun, and its grace is over: so the first client of a test
+ * waits for none. */
 static inline void grace_serve(struct redis_server *node, bool is_cluster)
 {
     const struct hli_script *script = hli_script_get(HLI_SCRIPT_TERM);
 
-    redis_do(node, "EVAL %b 0 1 %d", (const char *)script->text, script->length, is_cluster);
+    while (strncmp(redis_str(node, "EVAL %b 0 1 %d", (const char *)script->text, script->length,
+                             is_cluster),
+                   "1 0 ", 4) != 0)
+        deadline_nap();
+}
+
+/* The server keeps its data, and they are of another term, as after a failover to a replica that
+ * has heard of all. Clients of the usual name are cut off. */
+static inline void grace_new_term(struct redis_server *node)
+{
+    redis_do(node, "REPLICAOF 127.0.0.1 1");
+    redis_do(node, "REPLICAOF NO ONE");
+    redisReply *list = redis_command(node, "CLIENT LIST");
+    check(list && list->type == REDIS_REPLY_STRING);
+    for (const char *line = list->str; line && *line; line = strchr(line, '\n')) {
+        const char *end = strchr(line += *line == '\n', '\n'),
+                   *name = strstr(line, " name=hirelock");
+        if (name && end && name < end)
+            redis_int(node, "CLIENT KILL ID %d", atoi(strstr(line, "id=") + 3));
+    }
+    freeReplyObject(list);
 }
 
 /* The replica forgets all that it has heard until now. */

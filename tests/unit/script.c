@@ -131,6 +131,7 @@ static const struct script_says {
     {HLI_SCRIPT_LOCK_FORCE_RELEASE, "b c"},
     {HLI_SCRIPT_LOCK_INSPECT, "i j v"},
     {HLI_SCRIPT_LOCK_KEEP, "e f g"},
+    {HLI_SCRIPT_LOCK_RECLAIM, "e f g k m"},
     {HLI_SCRIPT_LOCK_RELEASE, "b h"},
     {HLI_SCRIPT_LOCK_RENEW, "e f g k m"},
     {HLI_SCRIPT_LOCK_TAG, "b c"},
@@ -141,6 +142,7 @@ static const struct script_says {
     {HLI_SCRIPT_PERMIT_DELETE, "b c"},
     {HLI_SCRIPT_PERMIT_INSPECT, "h"},
     {HLI_SCRIPT_PERMIT_LEASE_LEFT, "a b e"},
+    {HLI_SCRIPT_PERMIT_RECLAIM, "e f g k m"},
     {HLI_SCRIPT_PERMIT_RELEASE, "d h"},
     {HLI_SCRIPT_PERMIT_RENEW, "e f g k m"},
     {HLI_SCRIPT_PERMIT_SET, "b c"},
@@ -148,6 +150,7 @@ static const struct script_says {
     {HLI_SCRIPT_RW_FORCE_RELEASE, "b c"},
     {HLI_SCRIPT_RW_INSPECT, "i j v"},
     {HLI_SCRIPT_RW_READ_ACQUIRE, "a e l u"},
+    {HLI_SCRIPT_RW_READ_RECLAIM, "e f g k m"},
     {HLI_SCRIPT_RW_READ_RELEASE, "b h"},
     {HLI_SCRIPT_RW_READ_RENEW, "e f g k m"},
     {HLI_SCRIPT_RW_WRITE_ACQUIRE, "a e l u"},
@@ -158,6 +161,7 @@ static const struct script_says {
     {HLI_SCRIPT_SEMAPHORE_DRAIN, "e"},
     {HLI_SCRIPT_SEMAPHORE_TRY_SET, "b c"},
     {HLI_SCRIPT_SEMAPHORE_UNDO, "b h"},
+    {HLI_SCRIPT_TERM, "h j"},
     {HLI_SCRIPT_TOKEN_RAISE, "c"},
     /* clang-format on */
 };

@@ -1,0 +1,131 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A thread that decides to send a request in one term of the server, loses its core, and sends it
+ * in the next one: the linker puts a stop in front of hli_link_send() for it.
+ */
+#include "lease/calls/client.h"
+#include "support/actor.h"
+#include "support/deadline.h"
+#include "support/grace.h"
+
+void __real_hli_link_send(struct hli_link *link, struct hli_op *op);
+void __wrap_hli_link_send(struct hli_link *link, struct hli_op *op);
+
+static _Thread_local bool is_to_stop;
+static atomic_bool has_stopped, may_go_on, has_sent;
+
+static bool is_set(void *flag)
+{
+    return *(atomic_bool *)flag;
+}
+
+void __wrap_hli_link_send(struct hli_link *link, struct hli_op *op)
+{
+    bool stops = is_to_stop;
+
+    is_to_stop = false;
+    if (stops) {
+        has_stopped = true;
+        wait_until(is_set, &may_go_on, 60000);
+    }
+    __real_hli_link_send(link, op);
+    if (stops)
+        has_sent = true;
+}
+
+static hl_client *client;
+static hl_lock *lock;
+
+static const hl_client_options *graceful(void)
+{
+    static hl_client_options used;
+
+    used = *CLIENT(.failover_grace_ms = slow_ms(4000), .watchdog_timeout_ms = slow_ms(4000),
+                   .backoff_max_ms = 100, .outage_timeout_ms = slow_ms(60000),
+                   .request_timeout_ms = slow_ms(20000));
+    return &used;
+}
+
+static void graceful_up(void)
+{
+    server_up_with(&(struct redis_options){0});
+    grace_serve(server, false);
+    client = open_client(graceful());
+    lock = new_lock(client, "stock");
+}
+
+static void job_acquire(void *arg)
+{
+    (void)arg;
+    is_to_stop = true;
+    expect_ok(hl_lock_acquire(lock, ERR));
+    expect_ok(hl_lock_release(lock, ERR));
+}
+
+/* Whose hold it is, the data set knows that comes back; its release is decided before. */
+static void job_release(void *arg)
+{
+    (void)arg;
+    is_to_stop = true;
+    expect_ok(hl_lock_release(lock, ERR));
+}
+
+/* The request that this job decides is sent in the next term. */
+static void begin(struct actor *actor, void (*job)(void *arg), bool wipes)
+{
+    has_stopped = may_go_on = has_sent = false;
+    actor_begin(actor, job, NULL);
+    check(wait_until(is_set, &has_stopped, 20000));
+    redis_server_kill(server);
+    if (wipes)
+        redis_server_wipe(server);
+    redis_server_restart(server);
+    wait_stat(client, graces, 1);
+}
+
+static void go_on(void)
+{
+    may_go_on = true;
+    check(wait_until(is_set, &has_sent, 20000));
+    expect_ok(hl_client_ping(client, -1, NULL)); /* what was sent has run */
+}
+
+#define GraceLaw(...) Test(schedules_grace, __VA_ARGS__, .init = graceful_up, .fini = server_down)
+
+GraceLaw(a_request_that_was_decided_before_takes_nothing_in_the_grace)
+{
+    struct actor *actor = actor_start();
+
+    begin(actor, job_acquire, true);
+    go_on();
+    check_int(redis_int(server, "EXISTS stock"), 0);
+    check(!actor_is_done(actor));
+    actor_await(actor); /* the grace is over */
+    expect_free(lock);
+}
+
+/* A waiter stands in the queue of the data set that comes back, and listens. */
+GraceLaw(a_release_that_was_decided_before_grants_nothing_in_the_grace)
+{
+    hl_client *other = open_client(graceful());
+    struct actor *holder = actor_start();
+    struct actor *waiter;
+    char mailbox[64];
+
+    expect_ok(actor_acquire(holder, lock, ACQUIRE(.wait_ms = HL_WAIT_FOREVER)));
+    waiter = actor_start_acquire(new_lock(other, "stock"), ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
+    check(redis_wait_int(server, 1, 20000, "ZCARD hirelock_queue:{stock}"));
+    redis_do(server, "SAVE");
+    begin(holder, job_release, false);
+    check_int(redis_int(server, "ZCARD hirelock_queue:{stock}"), 1);
+    snprintf(mailbox, sizeof mailbox, "hirelock:%s", hl_client_id(other));
+    check(redis_wait_subscribers(server, mailbox, 1, 20000));
+    go_on();
+    actor_await(holder);
+    check_int(redis_int(server, "EXISTS stock"), 0);
+    check(!actor_is_done(waiter));
+    expect_ok(actor_end(waiter));
+    check_int(stats_of(client).losses, 0);
+}

@@ -1,0 +1,159 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* The scripts of terms and reclaims, called raw: what they write in a grace, and behind its end. */
+
+#include "script_raw.h"
+
+#define NEVER_MS "99999999999999" /* the grace lasts */
+#define PAST_MS "1"
+#define OURS RAW_CLIENT ":7"
+
+static const char *reclaim(hli_script_id id, const char *ends_ms, const char *words)
+{
+    char args[256];
+
+    snprintf(args, sizeof args, "5000 %s %s", ends_ms, words);
+    return run_script(id, "n", args);
+}
+
+Law(script_reclaim, writes_a_lock_that_is_gone_with_its_count)
+{
+    check_str(reclaim(HLI_SCRIPT_LOCK_RECLAIM, NEVER_MS, OURS " 1"), "");
+    check_str(redis_str(server, "HGETALL n"), OURS " 1");
+    check_int(redis_int(server, "PTTL n") > 4000, 1);
+    redis_do(server, "DEL n");
+    check_str(reclaim(HLI_SCRIPT_LOCK_RECLAIM, NEVER_MS, OURS " 3"), "1 3");
+    check_str(redis_str(server, "HGETALL n"), OURS " 3");
+}
+
+Law(script_reclaim, that_runs_late_writes_nothing)
+{
+    check_str(reclaim(HLI_SCRIPT_LOCK_RECLAIM, PAST_MS, OURS " 1"), "1 -1");
+    check_str(reclaim(HLI_SCRIPT_RW_READ_RECLAIM, PAST_MS, OURS " 1"), "1 -1");
+    check_int(redis_int(server, "DBSIZE"), 0);
+    redis_do(server, "SET n 3");
+    check_str(reclaim(HLI_SCRIPT_PERMIT_RECLAIM, PAST_MS, "0123456789abcdef 1"), "1 -1");
+    check_int(redis_int(server, "GET n"), 3);
+    redis_do(server, "DEL n");
+    redis_do(server, "HSET n other:1 1");
+    check_str(reclaim(HLI_SCRIPT_LOCK_RECLAIM, PAST_MS, OURS " 1"), "1 -1");
+    check_str(redis_str(server, "HGETALL n"), "other:1 1");
+}
+
+Law(script_reclaim, that_runs_late_renews_what_is_there)
+{
+    redis_do(server, "HSET n %s 2", OURS);
+    redis_do(server, "PEXPIRE n 10");
+    check_str(reclaim(HLI_SCRIPT_LOCK_RECLAIM, PAST_MS, OURS " 3"), "1 2");
+    check(redis_int(server, "PTTL n") > 4000);
+}
+
+Law(script_reclaim, removes_an_older_owner_and_keeps_no_field_of_it)
+{
+    redis_do(server, "HSET n other:1 2");
+    redis_do(server, "PEXPIRE n 60000");
+    check_str(reclaim(HLI_SCRIPT_LOCK_RECLAIM, NEVER_MS, OURS " 1"), "");
+    check_str(redis_str(server, "HGETALL n"), OURS " 1");
+    check(redis_int(server, "PTTL n") <= 5000);
+}
+
+Law(script_reclaim, with_a_count_of_0_only_renews)
+{
+    check_str(reclaim(HLI_SCRIPT_LOCK_RECLAIM, NEVER_MS, OURS " 0"), "1 -1");
+    check_str(reclaim(HLI_SCRIPT_RW_READ_RECLAIM, NEVER_MS, OURS " 0"), "1 -1");
+    check_int(redis_int(server, "DBSIZE"), 0);
+}
+
+Law(script_reclaim, never_shortens_an_expiry)
+{
+    redis_do(server, "HSET n %s 1", OURS);
+    redis_do(server, "PEXPIRE n 60000");
+    check_str(reclaim(HLI_SCRIPT_LOCK_RECLAIM, NEVER_MS, OURS " 1"), "");
+    check(redis_int(server, "PTTL n") > 50000);
+}
+
+Law(script_reclaim, leaves_a_key_of_another_kind_alone)
+{
+    redis_do(server, "SET n word");
+    check_str(reclaim(HLI_SCRIPT_LOCK_RECLAIM, NEVER_MS, OURS " 1"), "1 -1");
+    check_str(reclaim(HLI_SCRIPT_RW_READ_RECLAIM, NEVER_MS, OURS " 1"), "1 -1");
+    check_str(reclaim(HLI_SCRIPT_PERMIT_RECLAIM, NEVER_MS, "0123456789abcdef 1"), "1 -1");
+    check_str(redis_str(server, "GET n"), "word");
+}
+
+Law(script_reclaim, of_a_writer_keeps_its_clients_readers_only)
+{
+    redis_do(server, "HSET n mode read other:1 1 " RAW_CLIENT ":5 2");
+    redis_do(server, "PEXPIRE n 60000");
+    check_str(reclaim(HLI_SCRIPT_LOCK_RECLAIM, NEVER_MS, OURS ":write 1"), "");
+    check_str(redis_str(server, "HGET n mode"), "write");
+    check_int(redis_int(server, "HGET n %s", OURS ":write"), 1);
+    check_int(redis_int(server, "HGET n %s", RAW_CLIENT ":5"), 2);
+    check_int(redis_int(server, "HLEN n"), 3);
+}
+
+Law(script_reclaim, of_a_reader_keeps_other_readers_and_its_clients_writer_only)
+{
+    redis_do(server, "HSET n mode read other:1 1");
+    redis_do(server, "PEXPIRE n 60000");
+    check_str(reclaim(HLI_SCRIPT_RW_READ_RECLAIM, NEVER_MS, OURS " 2"), "1 2");
+    check_int(redis_int(server, "HLEN n"), 3);
+    check(redis_int(server, "PTTL n") > 50000);
+    check_int(redis_int(server, "EXISTS {n}:%s:rwlock_timeout:2", OURS), 1);
+    redis_do(server, "DEL n");
+    redis_do(server, "HSET n mode write other:1:write 1");
+    check_str(reclaim(HLI_SCRIPT_RW_READ_RECLAIM, NEVER_MS, OURS " 1"), "");
+    check_str(redis_str(server, "HGET n mode"), "read");
+    check_int(redis_int(server, "HLEN n"), 2);
+    redis_do(server, "DEL n");
+    redis_do(server, "HSET n mode write " RAW_CLIENT ":5:write 1");
+    check_str(reclaim(HLI_SCRIPT_RW_READ_RECLAIM, NEVER_MS, OURS " 1"), "");
+    check_str(redis_str(server, "HGET n mode"), "write");
+    check_int(redis_int(server, "HLEN n"), 3);
+}
+
+Law(script_reclaim, of_a_permit_takes_it_from_those_that_are_left)
+{
+    redis_do(server, "SET n 1");
+    check_str(reclaim(HLI_SCRIPT_PERMIT_RECLAIM, NEVER_MS, "0123456789abcdef 1"), "");
+    check_str(reclaim(HLI_SCRIPT_PERMIT_RECLAIM, NEVER_MS, "0123456789abcdef 1"), "");
+    check_int(redis_int(server, "GET n"), 0);
+    check_int(redis_int(server, "ZCARD {n}:timeout"), 1);
+    check_str(reclaim(HLI_SCRIPT_PERMIT_RECLAIM, NEVER_MS, "fedcba9876543210 1"), "");
+    check_int(redis_int(server, "GET n"), -1);
+    redis_do(server, "ZADD {n}:timeout 1 0123456789abcdef"); /* expired, and not taken back */
+    check_str(reclaim(HLI_SCRIPT_PERMIT_RECLAIM, NEVER_MS, "0123456789abcdef 1"), "");
+    check_int(redis_int(server, "GET n"), -1);
+}
+
+static const char *greet(int64_t grace_ms)
+{
+    const struct hli_script *script = hli_script_get(HLI_SCRIPT_TERM);
+
+    return redis_str(server, "EVAL %b 0 %d 0", (const char *)script->text, script->length,
+                     (int)grace_ms);
+}
+
+SingleLaw(script_term, begins_a_grace_once_and_never_makes_it_longer)
+{
+    long left = 0, again = 0;
+
+    check_int(sscanf(greet(20000), "1 %ld", &left), 1);
+    check(left > 10000);
+    check_int(sscanf(greet(90000), "1 %ld", &again), 1);
+    check(again <= left);
+    redis_do(server, "SET hirelock_term %s", "0000000000000000000000000000000000000000");
+    check_int(sscanf(greet(30000), "1 %ld", &again), 1); /* another term */
+    check(again > 25000);
+}
+
+SingleLaw(script_term, writes_nothing_while_the_term_stays)
+{
+    greet(1);
+    redis_do(server, "CONFIG SET maxmemory 1");
+    check_has(greet(90000), "1 0 ");
+    redis_do(server, "DEL hirelock_term");
+    check_has(greet(90000), "OOM");
+    redis_do(server, "CONFIG SET maxmemory 0");
+}
