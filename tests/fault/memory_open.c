@@ -6,6 +6,7 @@
 #include "memory_kit.h"
 
 #include "support/census.h"
+#include "support/grace.h"
 
 static int files_before;
 
@@ -45,6 +46,8 @@ static void open_with_all(void *arg)
     options.connect_timeout_ms = slow_ms(3000); /* a question to a name server may get lost */
     if (sentinel)
         options.sentinel_password = "watch";
+    else if (!open_with_tls)
+        options.failover_grace_ms = options.watchdog_timeout_ms;
     if (open_with_tls)
         options.tls_ca_file = redis_server_authority();
     subject->code = hl_client_open(open_url, &options, &subject->client, &subject->err);
@@ -73,6 +76,7 @@ static void open_verify(void *arg, bool failed)
 static void open_start(void)
 {
     memory_up_tcp();
+    grace_serve(server, false);
     redis_do(server, "CONFIG SET requirepass secret");
     redis_do(server, "PING");
     files_before = census_files();
