@@ -25,6 +25,7 @@ struct history {
 
 struct history_belief {
     uint32_t lock;
+    bool is_shared;
     uint64_t owner;
     int64_t enter_ns, end_ns;
 };
@@ -55,7 +56,8 @@ void history_close(struct history *history)
     free(history);
 }
 
-struct history_record *history_enter(struct history *history, uint32_t lock, uint64_t owner)
+static struct history_record *history_begin(struct history *history, uint32_t lock, uint64_t owner,
+                                            bool is_shared)
 {
     uint64_t index = atomic_fetch_add(&history->file->taken, 1);
     if (index >= history->capacity)
@@ -63,9 +65,20 @@ struct history_record *history_enter(struct history *history, uint32_t lock, uin
     struct history_record *record = &history->file->records[index];
     record->lock = lock;
     record->owner = owner;
+    record->is_shared = is_shared;
     /* Last: a process that was killed before this never entered. */
     atomic_store(&record->enter_ns, now_ns());
     return record;
+}
+
+struct history_record *history_enter(struct history *history, uint32_t lock, uint64_t owner)
+{
+    return history_begin(history, lock, owner, false);
+}
+
+struct history_record *history_enter_shared(struct history *history, uint32_t lock, uint64_t owner)
+{
+    return history_begin(history, lock, owner, true);
 }
 
 void history_leave(struct history_record *record)
@@ -105,6 +118,7 @@ static int64_t history_end_of(const struct history_record *record)
 static bool history_read(const struct history_record *record, struct history_belief *ret_belief)
 {
     struct history_belief belief = {.lock = record->lock,
+                                    .is_shared = record->is_shared,
                                     .owner = record->owner,
                                     .enter_ns = atomic_load(&record->enter_ns),
                                     .end_ns = history_end_of(record)};
@@ -120,25 +134,48 @@ static int history_order(const void *left, const void *right)
     return (a->enter_ns > b->enter_ns) - (a->enter_ns < b->enter_ns);
 }
 
+static void history_note(struct history_overlap *overlap, const struct history_belief *first,
+                         const struct history_belief *second)
+{
+    int64_t end_ns = first->end_ns < second->end_ns ? first->end_ns : second->end_ns;
+    int64_t longest_ns = overlap->longest_ns, this_ns = end_ns - second->enter_ns;
+    if (longest_ns == 0)
+        *overlap = (struct history_overlap){.lock = second->lock,
+                                            .first_owner = first->owner,
+                                            .second_owner = second->owner,
+                                            .second_enter_ns = second->enter_ns,
+                                            .first_end_ns = first->end_ns};
+    overlap->longest_ns = this_ns > longest_ns ? this_ns : longest_ns;
+}
+
+static void history_extend(const struct history_belief **furthest, const struct history_belief *b)
+{
+    if (!*furthest || (*furthest)->lock != b->lock || b->end_ns > (*furthest)->end_ns)
+        *furthest = b;
+}
+
 /* In order of enter, a belief that begins before the furthest end so far, of another owner, is an
- * overlap. Equal stamps are none: either may have come first. */
+ * overlap; a reader's before that of a writer. Equal stamps are none: either may have come first.
+ */
 static uint64_t history_scan(const struct history_belief *beliefs, size_t count,
                              struct history_overlap *ret_first)
 {
     uint64_t overlaps = 0;
-    const struct history_belief *furthest = beliefs;
+    const struct history_belief *furthest = NULL, *furthest_alone = NULL;
+    struct history_overlap overlap = {.longest_ns = 0};
     for (const struct history_belief *b = beliefs; b < beliefs + count; b++) {
-        bool same_lock = b->lock == furthest->lock;
-        if (same_lock && b->owner != furthest->owner && b->enter_ns < furthest->end_ns &&
-            overlaps++ == 0 && ret_first)
-            *ret_first = (struct history_overlap){.lock = b->lock,
-                                                  .first_owner = furthest->owner,
-                                                  .second_owner = b->owner,
-                                                  .second_enter_ns = b->enter_ns,
-                                                  .first_end_ns = furthest->end_ns};
-        if (!same_lock || b->end_ns > furthest->end_ns)
-            furthest = b;
+        const struct history_belief *rival = b->is_shared ? furthest_alone : furthest;
+        if (rival && rival->lock == b->lock && b->owner != rival->owner &&
+            b->enter_ns < rival->end_ns) {
+            history_note(&overlap, rival, b);
+            overlaps++;
+        }
+        history_extend(&furthest, b);
+        if (!b->is_shared)
+            history_extend(&furthest_alone, b);
     }
+    if (overlaps > 0 && ret_first)
+        *ret_first = overlap;
     return overlaps;
 }
 

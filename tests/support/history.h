@@ -11,11 +11,13 @@
 #define HL_TEST_HISTORY_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 struct history_record {
     uint32_t lock;
+    bool is_shared; /* a reader's: readers may overlap */
     uint64_t owner;
     _Atomic int64_t enter_ns; /* 0: never entered */
     _Atomic int64_t leave_ns; /* 0: not left */
@@ -30,6 +32,7 @@ void history_close(struct history *history);
 
 /* Returns the record, for leave and until. */
 struct history_record *history_enter(struct history *history, uint32_t lock, uint64_t owner);
+struct history_record *history_enter_shared(struct history *history, uint32_t lock, uint64_t owner);
 void history_leave(struct history_record *record);
 void history_until(struct history_record *record, int64_t until_ns); /* set anew when renewed */
 
@@ -41,10 +44,11 @@ struct history_overlap {
     uint32_t lock;
     uint64_t first_owner, second_owner;
     int64_t second_enter_ns, first_end_ns;
+    int64_t longest_ns; /* of all overlaps: for how long two believed */
 };
 
-/* The number of beliefs that begin inside another owner's; *ret_first, which may be NULL, receives
- * the first. Beliefs without any end last for ever. */
+/* The number of beliefs that begin inside another owner's, unless both are readers'; *ret_first,
+ * which may be NULL, receives the first. Beliefs without any end last for ever. */
 uint64_t history_check(struct history *const *histories, size_t count,
                        struct history_overlap *ret_first);
 

@@ -147,6 +147,29 @@ Test(support_history, passes_what_is_clean)
     unlink(other_path);
 }
 
+Test(support_history, lets_readers_overlap_and_no_writer_beside_them)
+{
+    char path[64];
+    struct history_overlap overlap = {.lock = 0};
+    struct history *history = history_new(path);
+    struct history_record *reader = history_enter_shared(history, 1, 1);
+    history_leave(history_enter_shared(history, 1, 2));
+    check_int(history_check(&history, 1, NULL), 0);
+    struct history_record *writer = history_enter(history, 1, 3);
+    check_int(history_check(&history, 1, &overlap), 1);
+    check_int(overlap.first_owner, 1);
+    check_int(overlap.second_owner, 3);
+    history_leave(reader);
+    history_enter_shared(history, 1, 4);
+    check_int(history_check(&history, 1, &overlap), 2);
+    history_leave(writer);
+    check_int(history_check(&history, 1, &overlap), 2);
+    check(overlap.longest_ns >= atomic_load(&reader->leave_ns) - atomic_load(&writer->enter_ns));
+    check(overlap.longest_ns < atomic_load(&writer->leave_ns) - atomic_load(&reader->enter_ns));
+    history_close(history);
+    unlink(path);
+}
+
 struct sweep {
     void *made[4];
     int runs, failures;
