@@ -4,6 +4,7 @@
 #include "lease/several/batch.h"
 
 #include "base/check.h"
+#include "lease/state/grace.h"
 
 #include <stdlib.h>
 
@@ -80,7 +81,9 @@ static void batch_done(struct hli_op *op, const struct hli_answer *answer)
 {
     struct hli_batch *batch = HLI_OF(op, struct hli_batch, op);
 
-    if (answer->verdict == HLI_BOUNCED && hli_op_is_wanted(op)) {
+    /* In another term each name decides anew: in its grace it is not asked for. */
+    if (answer->verdict == HLI_BOUNCED && hli_op_is_wanted(op) &&
+        (op->term == 0 || op->term == hli_grace_term(batch->name))) {
         hli_batch_send(batch, batch->name);
         return;
     }
