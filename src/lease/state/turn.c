@@ -18,6 +18,8 @@ void hli_turn_begin(struct hli_turn *turn, struct hli_name *name)
     STAILQ_INIT(&turn->callbacks);
     hli_mutex_lock(&name->mutex);
     turn->now = hli_now();
+    if (HLI_GRACE_IS_ON(name->client))
+        turn->term = hli_grace_term(name);
 }
 
 void hli_turn_send(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_op *op)
@@ -58,8 +60,7 @@ void hli_turn_ask(struct hli_turn *turn, struct hli_tenure *tenure, enum hli_ask
         tenure->longest_lease_ms = tenure->asked_lease_ms;
     tenure->asking = asking;
     tenure->ask.replicas = turn_replicas(tenure, asking);
-    if (HLI_GRACE_IS_ON(turn->name->client))
-        tenure->ask.term = hli_grace_term(turn->name);
+    tenure->ask.term = turn->term;
     tenure->ask.done = turn->name->client->engine->answered;
     tenure->ask.is_wanted = turn_is_wanted;
     hli_turn_send(turn, tenure, &tenure->ask);

@@ -16,6 +16,7 @@ enum { HLI_NO_MEMORY_MS = 10 }; /* how long to pause after a request that could 
 struct hli_turn {
     struct hli_name *name;
     hli_ns now;
+    unsigned term; /* read before all that the turn decides (grace.h): its requests are for it */
     struct hli_ops send;
     struct hli_waits finished;
     struct hli_tenure *watch,
