@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "lease/hold/loss.h"
 #include "lease/state/command.h"
+#include "lease/state/grace.h"
 
 static void acquire_all_step(struct hli_acquire_all *all);
 
@@ -366,8 +367,11 @@ static int acquire_all_add_part(struct hli_acquire_all *all, const struct hli_ac
     hl_acquire_options options = all->options;
     const struct hli_acquire_spec own = {spec->name, spec->mode, &options};
 
+    int rc = hli_grace_check(spec->name->client, "min_hold_ms", options.min_hold_ms, all->wait.err);
+    if (rc < 0)
+        return rc;
     options.max_hold_ms = options.min_hold_ms = 0;
-    int rc = hli_acquire_init(&member->acquire, &own, all->wait.err);
+    rc = hli_acquire_init(&member->acquire, &own, all->wait.err);
     if (rc < 0)
         return rc;
     member->all = all;
