@@ -39,4 +39,5 @@ if term ~= id then
   ends = now + grace_ms
   call('SET', key, id .. ' ' .. text(ends))
 end
-return {1, math.max(0, tonumber(ends) - now), tonumber(ends), id}
+ends = math.min(tonumber(ends), now + grace_ms) -- the clock may have been set back
+return {1, math.max(0, ends - now), ends, id}
