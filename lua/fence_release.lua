@@ -3,7 +3,9 @@
 -- Write data if this field still holds the lock, and release the lock.
 --
 -- KEYS name key fence
--- ARGV those of lock_release, with want = 0; and last value token expire_ms remember_ms
+-- ARGV those of lock_release, with want = 0; and last value token expire_ms remember_ms. Behind
+--      by_clock may stand ends_ms: the hold was valid until this release, and is written for though the
+--      server has lost it, until the grace is over at this time of the server's
 -- reply {0}                           this field holds nothing: nothing is written
 --       {1, next, foreign, wrote}     released, as lock_release says it; wrote: 1 written; 0 not,
 --                                     for no hold stands any more (the
@@ -26,10 +28,13 @@ local field = ARGV[1]
 local value, token, expire_ms, remember_ms = unpack(ARGV, #ARGV - 3)
 for _ = 1, 4 do table.remove(ARGV) end
 
-local wrote = 0
-if (tonumber(redis.call('HGET', name, field) or '') or 0) > 0 then
+-- include clock
+local wrote, ends_ms, count = 0, tonumber(ARGV[15] or ''), redis.call('HGET', name, field)
+local was_valid = not count and ends_ms and now_ms() < ends_ms -- nobody has taken it since
+if (tonumber(count or '') or 0) > 0 or was_valid then
   wrote = fence_write(key, fence, value, token, expire_ms, remember_ms)
 end
 local done = release()
+if was_valid then return {1, '', -1, wrote} end
 if done[1] == 1 then done[4] = wrote end
 return done

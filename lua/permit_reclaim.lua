@@ -16,8 +16,8 @@ local in_grace = now < tonumber(ARGV[2])
 redis.pcall('ZREM', ids_of(KEYS[1]), '')
 
 local function take_anew(name, ids, id)
-  local available = redis.call('GET', name)
-  if not available or not string.find(available, '^-?%d+$') then return false end
+  local available = redis.pcall('GET', name)
+  if type(available) ~= 'string' or not string.find(available, '^-?%d+$') then return false end
   redis.call('ZADD', ids, text(now + lease), id)
   redis.call('DECR', name)
   return true

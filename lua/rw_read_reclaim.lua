@@ -22,22 +22,21 @@ local function extend(key) -- false: it is not there
   return true
 end
 
--- May this field stay beside a reader's? In the mode of readers all of them may; else a writer of the
--- same client, and its readers.
-local function may_stay(other, mode, client)
-  return mode == 'read' or string.sub(other, 1, #client + 1) == client .. ':'
+-- May this field stay beside a reader's? Other readers may, and a writer of the same client.
+local function may_stay(other, client)
+  return string.sub(other, -6) ~= ':write' or string.sub(other, 1, #client + 1) == client .. ':'
 end
 
 local function write_anew(field, count)
   local client, hold = string.match(field, '^(.*):[^:]*$') or '', hold_of(field)
-  local mode, has_writer = call('HGET', name, 'mode'), false
+  local has_writer = false
   call('HDEL', name, field) -- at maxmemory a script that has freed memory may go on writing
   for level = 1, math.min(tonumber(count), LEVELS) do
     if not extend(hold .. level) then call('SET', hold .. level, '1', 'PX', lease_ms) end
   end
   call('HSET', name, field, count)
   for _, other in ipairs(call('HKEYS', name)) do
-    if other ~= 'mode' and other ~= field and not may_stay(other, mode, client) then
+    if other ~= 'mode' and other ~= field and not may_stay(other, client) then
       call('HDEL', name, other)
     else
       has_writer = has_writer or string.sub(other, -6) == ':write'

@@ -93,7 +93,7 @@ typedef struct hl_event {
      * "". JEOPARDY and SAFE: NULL. MASTER_CHANGED: who says so, "sentinel 10.0.0.5:26379 names it".
      * MASTER_ISOLATED: "no replica follows 10.0.0.7:6379, and no sentinel of 'mymaster' is of use".
      * MASTER_CONFIRMED: who says so, or "a replica follows it again". UNCONFIRMED: "too few
-     * replicas". GRACE: "the server's data are of a new term". */
+     * replicas". GRACE: "the data of 10.0.0.7:6379 are of a new term". */
     const char *reason;
     /* The id of the permit (permits.h) that was held; NULL for locks. Valid during the call
      * only. */

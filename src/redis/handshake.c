@@ -233,7 +233,19 @@ bool hli_handshake_say(struct hli_handshake *handshake, struct hli_conn *conn,
            handshake_add_bounds(handshake) && handshake_add(handshake, ping, handshake_check_kind);
 }
 
-/* Any answer shows that the server is alive, an error too. Only a changed role is acted upon. */
+/* Was the server a replica for a moment, between two beats? Its data may be others by now. */
+static void handshake_check_same_term(struct hli_handshake *handshake,
+                                      const struct hli_answer *answer)
+{
+    struct hli_term_said said;
+    hl_error err;
+
+    if (hli_term_read(answer, &said, &err) == 0 && strcmp(said.id, handshake->term.id) != 0)
+        hli_fail(&handshake->err, HL_ESERVER, "the server's data are of another term");
+}
+
+/* Any answer shows that the server is alive, an error too. Only a changed role or term is acted
+ * upon. */
 void hli_handshake_beat(struct hli_handshake *handshake, bool asks_role)
 {
     const char *const words[] = {asks_role ? "ROLE" : "PING", NULL};
@@ -243,6 +255,9 @@ void hli_handshake_beat(struct hli_handshake *handshake, bool asks_role)
     handshake->words = handshake->answers = 0;
     handshake->offset = -1;
     handshake_add(handshake, words, asks_role ? handshake_check_master : NULL);
+    if (handshake->grace_ms > 0 &&
+        hli_term_ask(handshake_op(handshake), handshake->grace_ms, handshake->may_be_cluster) == 0)
+        handshake_send(handshake, handshake_check_same_term);
 }
 
 /* The commands may contain a password, so they are wiped. */

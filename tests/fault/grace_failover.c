@@ -7,7 +7,10 @@
 
 #include "support/events.h"
 #include "support/grace.h"
+#include "support/slot_move.h"
 #include "support/topologies.h"
+
+#include <hirelock/multi_lock.h>
 
 #include <string.h>
 
@@ -60,13 +63,18 @@ TrioLaw(grace_failover, of_sentinels_loses_no_hold_that_the_replica_had_not_hear
     expect_held_through(client, lock, other, &events);
 }
 
+static void serve_all(void)
+{
+    for (int i = 0; i < cluster_masters(cluster); i++)
+        grace_serve(cluster_node(cluster, i), true);
+}
+
 static void expect_cluster_holds(void (*fail_over)(struct redis_server *master,
                                                    struct redis_server *replica))
 {
     static struct events events;
 
-    for (int i = 0; i < cluster_masters(cluster); i++)
-        grace_serve(cluster_node(cluster, i), true);
+    serve_all();
     hl_client *client = open_client_at(cluster_url(cluster), graceful(&events));
     hl_client *other = open_client_at(cluster_url(cluster), graceful(NULL));
     struct redis_server *master = cluster_node(cluster, 0);
@@ -108,6 +116,52 @@ ClusterLaw(grace_failover, of_a_cluster_loses_no_hold_that_the_replica_had_not_h
 ClusterLaw(grace_failover, by_a_takeover_loses_no_hold_that_the_replica_had_not_heard_of)
 {
     expect_cluster_holds(by_takeover);
+}
+
+static hl_lock *new_pair(hl_client *client, int slot)
+{
+    hl_lock *members[] = {new_lock(client, cluster_name_in_slot(slot, "a")),
+                          new_lock(client, cluster_name_in_slot(slot, "b"))};
+    hl_lock *both = NULL;
+
+    expect_ok(hl_multi_lock_new(members, 2, NULL, &both, ERR));
+    return keep_lock(both);
+}
+
+/* Each node has a term of its own, and a slot that moves to another one is no failover. */
+ClusterLaw(grace_failover, is_none_when_the_slot_of_a_multi_lock_moves)
+{
+    serve_all();
+    hl_client *client = open_client_at(cluster_url(cluster), graceful(NULL));
+    int slot = cluster_slot_at(cluster_node(cluster, 0));
+    hl_lock *both = new_pair(client, slot);
+
+    expect_ok(hl_lock_acquire(both, ERR));
+    slot_move(cluster, slot, cluster_node(cluster, 1));
+    expect_ok(hl_lock_release(both, ERR));
+    expect_ok(hl_lock_acquire(both, ERR));
+    expect_ok(hl_lock_release(both, ERR));
+    slot_move(cluster, slot, cluster_node(cluster, 2));
+    expect_ok(hl_lock_acquire(both, ERR));
+    expect_ok(hl_lock_release(both, ERR));
+    check_int(stats_of(client).graces, 0);
+    check_int(stats_of(client).losses, 0);
+}
+
+ClusterLaw(grace_failover, is_none_when_the_slot_of_a_term_moves)
+{
+    struct redis_server *from = cluster_node_of(cluster, "hirelock_term:{0}");
+    struct redis_server *to = cluster_node(cluster, from == cluster_node(cluster, 0) ? 1 : 0);
+
+    serve_all();
+    slot_move(cluster, (int)redis_int(from, "CLUSTER KEYSLOT hirelock_term:{0}"), to);
+    hl_client *client = open_client_at(cluster_url(cluster), graceful(NULL));
+    for (int i = 0; i < cluster_masters(cluster); i++) {
+        hl_lock *lock = new_lock(client, cluster_name_at(cluster_node(cluster, i), "stock"));
+        expect_ok(hl_lock_try_acquire(lock, ERR));
+        expect_ok(hl_lock_release(lock, ERR));
+    }
+    check_int(stats_of(client).graces, 0);
 }
 
 /* What is wrong with the settings of a master that may be cut off. */

@@ -127,6 +127,12 @@ Law(script_reclaim, of_a_permit_takes_it_from_those_that_are_left)
     check_int(redis_int(server, "GET n"), -1);
 }
 
+Law(script_reclaim, of_permits_takes_a_hash_for_no_number)
+{
+    redis_do(server, "HSET n a 1");
+    check_str(reclaim(HLI_SCRIPT_PERMIT_RECLAIM, NEVER_MS, "0123456789abcdef 1"), "1 -1");
+}
+
 static const char *greet(int64_t grace_ms)
 {
     const struct hli_script *script = hli_script_get(HLI_SCRIPT_TERM);
@@ -148,12 +154,25 @@ SingleLaw(script_term, begins_a_grace_once_and_never_makes_it_longer)
     check(again > 25000);
 }
 
-SingleLaw(script_term, writes_nothing_while_the_term_stays)
+SingleLaw(script_term, begins_on_a_full_server_too)
 {
-    greet(1);
+    long left = 0;
+
     redis_do(server, "CONFIG SET maxmemory 1");
-    check_has(greet(90000), "1 0 ");
-    redis_do(server, "DEL hirelock_term");
-    check_has(greet(90000), "OOM");
+    check_int(sscanf(greet(20000), "1 %ld", &left), 1);
+    check(left > 10000);
     redis_do(server, "CONFIG SET maxmemory 0");
+}
+
+/* The end that was written is far ahead of a clock that was set back. */
+SingleLaw(script_term, is_no_longer_than_it_was_asked_for)
+{
+    char id[41];
+    long left = 0;
+
+    check_int(sscanf(greet(1), "1 %*d %*d %40s", id), 1);
+    redis_do(server, "SET hirelock_term %b", id, (size_t)40);
+    redis_do(server, "APPEND hirelock_term %b", " 99999999999999", (size_t)15);
+    check_int(sscanf(greet(20000), "1 %ld", &left), 1);
+    check_int(left, 20000);
 }

@@ -10,6 +10,9 @@
 #include "support/events.h"
 #include "support/proxy.h"
 
+#include <hirelock/fence.h>
+#include <hirelock/multi_lock.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +79,7 @@ GraceLaw(begins_with_the_first_client_of_a_server_and_is_told_once)
     hl_error err = HL_ERROR_INIT;
 
     check(events_wait(&events, HL_EVENT_GRACE, 1, 20000));
-    check_str(events.reason[HL_EVENT_GRACE], "the server's data are of a new term");
+    check_has(events.reason[HL_EVENT_GRACE], " are of a new term");
     expect_outcome(hl_lock_try_acquire(lock, &err), HL_EBUSY);
     check_has(err.text, "nobody acquires for ");
     expect_outcome(hl_lock_acquire_for(lock, 50, &err), HL_ETIMEDOUT);
@@ -278,6 +281,12 @@ GraceLaw(lets_a_hold_end_of_which_less_is_left_than_an_old_master_may_go_on)
     expect_ok(hl_lock_acquire(lock, ERR));
     restart_empty();
     check(events_wait(&events, HL_EVENT_GRACE, 2, 20000));
+    hl_error err = HL_ERROR_INIT;
+    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = LEASE_MS), &err), HL_ESERVER);
+    check_has(err.text, "less than old_master_ms was left");
+    expect_outcome(hl_lock_update_lease(lock, NULL, LEASE_MS, &err), HL_ESERVER);
+    expect_ok(hl_lock_acquire(lock, ERR)); /* a level more of what is left */
+    expect_ok(hl_lock_release(lock, ERR));
     check(events_wait(&events, HL_EVENT_LOST, 1, 60000));
     check_str(events.reason[HL_EVENT_LOST], "expired");
     check_int(stats_of(client).reclaims, 0);
@@ -298,6 +307,11 @@ GraceLaw(refuses_leases_that_it_would_not_outlast)
     check_has(err.text, "min_hold_ms is longer than ");
     expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = GRACE_MS - 100, .wait_ms = -1), &err));
     expect_outcome(hl_lock_update_lease(lock, NULL, GRACE_MS - 99, &err), HL_EINVAL);
+    hl_lock *members[] = {new_lock(client, "a"), new_lock(client, "b")}, *both = NULL;
+    expect_ok(hl_multi_lock_new(members, 2, NULL, &both, ERR));
+    keep_lock(both);
+    expect_outcome(hl_lock_acquire_with(both, ACQUIRE(.min_hold_ms = GRACE_MS - 99), &err),
+                   HL_EINVAL);
     expect_ok(hl_lock_update_lease(lock, NULL, GRACE_MS - 100, &err));
     expect_ok(hl_lock_release(lock, ERR));
 }
@@ -326,6 +340,72 @@ GraceLaw(reports_a_release_of_a_hold_that_the_server_lost_as_one)
     actor_await(holder);
     check_int(stats_of(client).reclaims, 0);
     check_int(stats_of(client).losses, 0);
+}
+
+static void write_it(void *lock)
+{
+    const hl_fenced_write write = {
+        .size = sizeof write, .key = "data", .value = "7", .value_length = 1};
+
+    expect_ok(hl_lock_set_and_release(lock, NULL, &write, ERR));
+}
+
+GraceLaw(writes_for_a_hold_that_the_server_lost)
+{
+    hl_client *client = open_client(GRACEFUL());
+    hl_lock *lock = new_lock(client, "stock");
+    struct actor *holder = actor_start();
+
+    await_grace(client);
+    expect_ok(actor_acquire(holder, lock, WAITING));
+    redis_server_kill(server);
+    redis_server_wipe(server);
+    actor_begin(holder, write_it, lock);
+    while (stats_of(client).holds_now > 0)
+        deadline_nap();
+    redis_server_restart(server);
+    actor_await(holder);
+    check_int(redis_int(server, "GET data"), 7);
+}
+
+/* The old data name a writer of the client that reads now. */
+GraceLaw(lets_readers_of_two_clients_outlive_a_writer_in_old_data)
+{
+    static struct events events;
+    struct proxy *proxy = new_proxy();
+    hl_client *client = open_client(GRACEFUL(.on_event = count_event, .arg = &events));
+    hl_client *other = open_client_at(proxy_url(proxy), GRACEFUL());
+    hl_lock *writer = new_kind(client, "page", HL_LOCK_WRITE);
+    hl_lock *reader = new_kind(client, "page", HL_LOCK_READ);
+    hl_lock *second = new_kind(other, "page", HL_LOCK_READ);
+
+    await_grace(client);
+    expect_ok(hl_lock_acquire(writer, ERR));
+    redis_do(server, "SAVE");
+    expect_ok(hl_lock_release(writer, ERR));
+    expect_ok(hl_lock_acquire(reader, ERR));
+    expect_ok(hl_lock_acquire(second, ERR));
+    proxy_refuse(proxy, true);
+    redis_server_restart(server);
+    wait_stat(client, reclaims, 1);
+    proxy_refuse(proxy, false);
+    wait_stat(other, reclaims, 1);
+    wait_stat(client, renewals, stats_of(client).renewals + 2);
+    check_int(events_told(&events, HL_EVENT_LOST), 0);
+    expect_ok(hl_lock_release(second, ERR));
+    expect_ok(hl_lock_release(reader, ERR));
+}
+
+/* A term that begins on a live link, as on a server that was a replica for a moment, is noticed. */
+GraceLaw(is_noticed_on_a_connection_that_lives)
+{
+    static struct events events;
+    hl_client *client = open_client(GRACEFUL(.on_event = count_event, .arg = &events));
+
+    await_grace(client);
+    redis_do(server, "REPLICAOF 127.0.0.1 1");
+    redis_do(server, "REPLICAOF NO ONE");
+    check(events_wait(&events, HL_EVENT_GRACE, 2, 30000));
 }
 
 static bool was_refused(void *arg)

@@ -25,7 +25,8 @@ static void reconnect_one(struct hli_turn *turn, struct hli_tenure *tenure)
     } else if (tenure->state == HLI_TENURE_OWN) {
         tenure->no_waiters_at = 0;
         tenure->renew_at = turn->now;
-        hli_grace_meet(turn, tenure);
+        if (HLI_GRACE_IS_ON(turn->name->client))
+            hli_grace_meet(turn, tenure);
     }
 }
 
@@ -112,15 +113,15 @@ void hli_client_send_again(void *arg)
 
 static void reconnect_tell_grace(hl_client *client, struct hli_link *link)
 {
-    static const char reason[] = "the server's data are of a new term";
+    char where[HLI_WHERE_SIZE], reason[HLI_WHERE_SIZE + 40];
     int64_t left_ms = link == hli_link_first(link) ? hli_link_take_grace_ms(link) : 0;
-    char where[HLI_WHERE_SIZE];
 
     if (left_ms == 0)
         return;
     hli_count(&client->counters.graces);
     hli_link_where(link, where);
-    hli_log(client, HL_LOG_WARN, "%s: %s; for %lld ms nobody acquires what is free", where, reason,
+    snprintf(reason, sizeof(reason), "the data of %s are of a new term", where);
+    hli_log(client, HL_LOG_WARN, "%s: for %lld ms nobody acquires what is free there", reason,
             (long long)left_ms);
     hli_client_tell(client, &(const hl_event){
                                 .kind = HL_EVENT_GRACE, .validity_ms = left_ms, .reason = reason});

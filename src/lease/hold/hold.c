@@ -5,6 +5,7 @@
 
 #include "lease/hold/tag.h"
 #include "lease/hold/write.h"
+#include "lease/state/grace.h"
 #include "lease/state/notice.h"
 
 void hli_hold_set(struct hli_tenure *tenure, struct hl_owner *owner, const struct hli_hold *said)
@@ -60,6 +61,8 @@ void hli_hold_begin(struct hli_turn *turn, struct hli_acquire *acquire, hli_ns f
         tenure->renew_at =
             hli_earlier(tenure->renew_at,
                         hli_after_ms(turn->now, name->client->settings.watchdog_timeout_ms / 3));
+    if (HLI_GRACE_IS_ON(name->client))
+        hli_grace_meet(turn, tenure);
     if (name->client->settings.flags & HL_CLIENT_HOLDER_INFO)
         hli_tag_begin(turn, tenure, acquire->thread);
 

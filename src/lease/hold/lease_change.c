@@ -25,6 +25,8 @@ int hli_lease_change_begin(struct hli_turn *turn, struct hli_tenure *tenure,
         return HL_EINVAL;
     if (!hold->is_accepted || !hli_hold_is_valid(tenure, turn->now))
         return tenure->state >= HLI_TENURE_RELEASING ? HL_ENOTOWNER : HL_ELOST;
+    if (tenure->is_final && change->how != HLI_LEASE_RETURN)
+        return HL_ESERVER;
     hli_tenure_ref(tenure); /* the change's */
     change->tenure = tenure;
     change->was_watched = hold->is_watched;

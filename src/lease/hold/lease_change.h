@@ -37,7 +37,8 @@ struct hli_lease_change {
 };
 
 /* To be called before the request; the change's first three fields are set. Name mutex. Errors:
- * HL_EINVAL: another is under way; HL_ELOST, HL_ENOTOWNER: it is not held. */
+ * HL_EINVAL: another is under way; HL_ESERVER: the hold is final (grace.h); HL_ELOST, HL_ENOTOWNER:
+ * it is not held. */
 int hli_lease_change_begin(struct hli_turn *turn, struct hli_tenure *tenure,
                            struct hli_lease_change *change);
 

@@ -53,6 +53,8 @@ void hli_reenter_begin(struct hli_turn *turn, struct hli_tenure *tenure,
         hli_waiters_fail(turn, acquire, HL_EINVAL,
                          tenure->reentry ? "its owner has another call under way"
                                          : "too many levels");
+    } else if (tenure->is_final && reenter_needs_longer(tenure, acquire, turn->now)) {
+        hli_waiters_fail(turn, acquire, HL_ESERVER, HLI_GRACE_IS_FINAL);
     } else if (reenter_needs_longer(tenure, acquire, turn->now)) {
         tenure->reentry = acquire;
         if (turn->name->contention)

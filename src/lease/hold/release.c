@@ -53,6 +53,13 @@ static int64_t release_min_hold_left_ms(const struct hli_tenure *tenure, hli_ns 
     return left > 0 ? left / 1000000 + 1 : 0;
 }
 
+/* The term comes first: the grace may be that of a later one, and then this is not sent. */
+static void release_note_term(struct hli_tenure *tenure, hli_ns now)
+{
+    tenure->release.term = hli_grace_term(tenure->name);
+    tenure->releases_in_grace = hli_grace_until(tenure->name, now) != 0;
+}
+
 static int release_format(struct hli_tenure *tenure, hli_ns now)
 {
     /* A lost hold no longer decides how long the key rests. */
@@ -66,7 +73,8 @@ static int release_format(struct hli_tenure *tenure, hli_ns now)
     };
 
     tenure->release_yields = release_request.yields;
-    tenure->release.term = HLI_GRACE_IS_ON(tenure->name->client) ? hli_grace_term(tenure->name) : 0;
+    if (HLI_GRACE_IS_ON(tenure->name->client))
+        release_note_term(tenure, now);
     tenure->release.done = release_done;
     return kind->release(tenure, &tenure->release, &release_request);
 }
@@ -360,7 +368,8 @@ static void release_tell_unwritten(struct hli_turn *turn, struct hli_tenure *ten
 static void release_tell_gone(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     /* The server lost the hold, which lasted until its release, and had not got it back yet. */
-    bool is_of_old_term = tenure->was_alive && tenure->term != tenure->release.term;
+    bool is_of_old_term =
+        tenure->was_alive && tenure->releases_in_grace && tenure->term != tenure->release.term;
 
     if (is_of_old_term && !tenure->write)
         release_tell(turn, tenure, HL_OK, NULL);

@@ -43,8 +43,11 @@ void hli_grace_meet(struct hli_turn *turn, struct hli_tenure *tenure)
 
     if (hli_grace_is_met(tenure))
         return;
-    tenure->is_final = tenure->is_final || hli_hold_validity(tenure) - turn->now < needed;
+    if (hli_grace_until(turn->name, turn->now) != 0 &&
+        hli_hold_validity(tenure) - turn->now < needed)
+        tenure->is_final = true;
     tenure->is_doubted = !tenure->is_final;
+    tenure->renew_at = turn->now;
 }
 
 int hli_grace_check(const hl_client *client, const char *what, int64_t ms, hl_error *err)

@@ -29,10 +29,15 @@ int64_t hli_grace_ends_ms(const struct hli_name *name);
 /* Has the server given or confirmed the hold in its present term? Name mutex. */
 bool hli_grace_is_met(const struct hli_tenure *tenure);
 
-/* The hold's link is up. If the term is new to the hold, it is to be brought there now; or it is
- * final, if less is left of it than the time for which an old master may go on: that one might give
- * the lock away meanwhile. Name mutex. */
+/* The hold's link is up, or the hold began by an answer of an earlier one. If the term is new to
+ * the hold, it is to be brought there now; or it is final, if less is left of it than the time for
+ * which an old master may go on: that one might give the lock away meanwhile. Without a grace there
+ * was no failover: the slot has moved. Name mutex. */
 void hli_grace_meet(struct hli_turn *turn, struct hli_tenure *tenure);
+
+/* Why a hold that is final gets no longer lease: HL_ESERVER. */
+#define HLI_GRACE_IS_FINAL                                                                         \
+    "the server failed over when less than old_master_ms was left of the hold, which ends soon"
 
 /* Is this lease, or minimum time, short enough for the grace? Errors: HL_EINVAL, with a text for
  * that option. */

@@ -89,6 +89,21 @@ static void lock_begin_release(struct hli_args *args, const struct hli_tenure *t
     }
 }
 
+/* Tokens follow the clock; and a value is written for a hold that the server has lost. */
+static void lock_add_grace(struct hli_args *args, const struct hli_tenure *tenure, bool has_token,
+                           const struct hli_write *write)
+{
+    bool is_unmet = write && tenure->was_alive && !hli_grace_is_met(tenure) &&
+                    hli_grace_until(tenure->name, hli_now()) != 0;
+
+    if (!has_token && is_unmet)
+        hli_args_text(args, "");
+    if (has_token || is_unmet)
+        hli_args_text(args, "1");
+    if (is_unmet)
+        hli_args_number(args, hli_grace_ends_ms(tenure->name));
+}
+
 /* A release of a fenced hold passes the token key, so that the next holder gets a token. One that
  * goes alone does not: the next holder asks for its token. */
 static int lock_format_release(const struct hli_tenure *tenure, struct hli_op *op,
@@ -123,8 +138,8 @@ static int lock_format_release(const struct hli_tenure *tenure, struct hli_op *o
     hli_args_text(&args, name->client->wording->numsub);
     if (has_token)
         hli_command_derived(&args, name, HLI_NAME_TOKEN);
-    if (has_token && HLI_GRACE_IS_ON(name->client))
-        hli_args_text(&args, "1");
+    if (HLI_GRACE_IS_ON(name->client))
+        lock_add_grace(&args, tenure, has_token, release_request->write);
     if (release_request->write)
         hli_write_words(release_request->write, &args);
     return hli_args_end(&args, op);

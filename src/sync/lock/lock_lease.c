@@ -52,9 +52,10 @@ static int update_begin(struct hli_lease_update *update, struct hli_name *name,
         hli_call_set_timeout(call, left_ms + 1); /* no answer can revive an expired hold */
     else
         hli_call_fail(call, rc,
-                      rc == HL_ELOST    ? why
-                      : rc == HL_EINVAL ? "its owner has another call under way"
-                                        : hl_err_text(rc));
+                      rc == HL_ELOST     ? why
+                      : rc == HL_ESERVER ? HLI_GRACE_IS_FINAL
+                      : rc == HL_EINVAL  ? "its owner has another call under way"
+                                         : hl_err_text(rc));
     return rc;
 }
 

@@ -105,6 +105,8 @@ static int update_begin(struct permit_update *update, int64_t lease_ms)
 
 static const char *update_refusal(int code)
 {
+    if (code == HL_ESERVER)
+        return HLI_GRACE_IS_FINAL;
     return code == HL_EINVAL
                ? "lease_ms is 0, and the permit is not this client's; or another call "
                  "for this permit is under way"
