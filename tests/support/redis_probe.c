@@ -188,6 +188,15 @@ int64_t redis_evalsha_calls(struct redis_server *server)
     return redis_calls(server, "evalsha");
 }
 
+int64_t redis_requests(struct redis_server *server)
+{
+    static const char *const commands[] = {"eval", "evalsha", "subscribe", "unsubscribe"};
+    int64_t calls = 0;
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        calls += redis_calls(server, commands[i]);
+    return calls;
+}
+
 /* The answer is a channel and its number, at each shard. */
 static int redis_count_subscribers(struct redis_server *server, const char *numsub,
                                    const char *channel)

@@ -42,6 +42,7 @@ int64_t redis_calls(struct redis_server *server, const char *command); /* by INF
 int64_t redis_subcommand_calls(struct redis_server *server, const char *command,
                                const char *subcommand);
 
+int64_t redis_requests(struct redis_server *server); /* of our clients, for and about locks */
 int64_t redis_evalsha_calls(struct redis_server *server);
 int redis_subscribers(struct redis_server *server, const char *channel); /* sharded ones, too */
 
