@@ -74,9 +74,10 @@ static void java_open_all(struct java *java)
     java->log = java_open(java, "log", O_RDWR | O_CREAT);
 }
 
-static void java_spawn(struct java *java)
+static void java_spawn(struct java *java, const char *class)
 {
-    char path[1100], in[96], out[96], log[96];
+    char path[1100], in[96], out[96], log[96], name[96];
+    snprintf(name, sizeof name, "hirelock.interop.%s", class);
     snprintf(path, sizeof path, "%s/classes:%s/lib/*", java_build(), java_build());
     snprintf(in, sizeof in, "%s/in", java->dir);
     snprintf(out, sizeof out, "%s/out", java->dir);
@@ -91,13 +92,13 @@ static void java_spawn(struct java *java)
                     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
                     "-cp",
                     path,
-                    "hirelock.interop.Main",
+                    name,
                     NULL};
     java->pid =
         spawn_start(&(struct spawn){.argv = argv, .input = in, .output = out, .errors = log});
 }
 
-struct java *java_start(void)
+struct java *java_start(const char *class)
 {
     struct java *java = calloc(1, sizeof *java);
     must(java);
@@ -107,7 +108,7 @@ struct java *java_start(void)
         mkfifo(java_path(java, "out"), 0600) != 0)
         fatal_errno("make %s", java->dir);
     java_open_all(java);
-    java_spawn(java);
+    java_spawn(java, class);
     return java;
 }
 
@@ -120,6 +121,11 @@ struct java *java_join(const char *dir)
     while (flock(java->in, LOCK_EX) != 0)
         must(errno == EINTR);
     return java;
+}
+
+pid_t java_pid(const struct java *java)
+{
+    return java->pid;
 }
 
 const char *java_dir(const struct java *java)

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct java;
 
@@ -22,8 +23,10 @@ struct java_answer {
 /* Why no JVM can be started here; NULL when one can. */
 const char *java_lacks(void);
 
-/* A JVM of the caller's own. The calling thread lives as long as the JVM is needed. */
-struct java *java_start(void);
+/* A JVM of the caller's own that runs this class of ours. The calling thread lives as long as the
+ * JVM is needed. */
+struct java *java_start(const char *class);
+pid_t java_pid(const struct java *java);
 
 /* The JVM that another process has started in this directory. Waits until no other test uses it. */
 struct java *java_join(const char *dir);

@@ -25,7 +25,7 @@ BeforeAll()
 {
     if (java_lacks())
         return;
-    of_program = java_start();
+    of_program = java_start("Main");
     setenv(variable, java_dir(of_program), 1);
     servers_begin();
 }
@@ -148,7 +148,7 @@ void redisson_close(const char *client)
 
 void redisson_open_apart(int64_t watchdog_ms)
 {
-    apart = java_start();
+    apart = java_start("Main");
     open_in(true, apart_client, watchdog_ms);
 }
 
