@@ -306,7 +306,8 @@ typedef struct hl_client_options {
      * that ask for replicas: WAIT holds it up (Redis docs, "WAIT"), and no other name's request
      * stands behind it. */
     int min_replicas;
-    /* 200, less than request_timeout_ms; how long a request waits for the replicas. */
+    /* 200; at most half of request_timeout_ms, for a request may stand behind the WAIT of others
+     * before its own. How long a WAIT lasts. */
     int64_t replicas_timeout_ms;
     /* 0: off. How long after a failover, or a start of the server, nobody acquires what is free,
      * while each holder brings its hold into the new server (docs/failover.md): so no two owners

@@ -36,10 +36,24 @@ static int options_time(const char *what, int64_t *value, int64_t standard, int6
 /* The default, which a short request timeout makes shorter. */
 static int64_t options_replicas_ms(const hl_client_options *options)
 {
-    int64_t request_ms = options->request_timeout_ms;
-    bool is_short = request_ms > 0 && request_ms <= 2 * OPTIONS_REPLICAS_MS;
+    int64_t half_ms = options->request_timeout_ms / 2;
+    bool is_short = options->request_timeout_ms > 0 && half_ms < OPTIONS_REPLICAS_MS;
 
-    return is_short ? (request_ms + 1) / 2 : OPTIONS_REPLICAS_MS;
+    return !is_short ? OPTIONS_REPLICAS_MS : half_ms > 0 ? half_ms : 1;
+}
+
+/* A request may stand behind a WAIT that has just begun, and waits for its own after that: both
+ * must fit into the time after which a server counts as dead. */
+static int options_check_replicas(const hl_client_options *options, hl_error *err)
+{
+    if (options->min_replicas == 0 ||
+        options->replicas_timeout_ms <= options->request_timeout_ms / 2)
+        return 0;
+    return hli_fail(
+        err, HL_EINVAL,
+        "replicas_timeout_ms (%lld) is more than half of request_timeout_ms (%lld): lower "
+        "the one or raise the other",
+        (long long)options->replicas_timeout_ms, (long long)options->request_timeout_ms);
 }
 
 static int options_check_times(hl_client_options *options, hl_error *err)
@@ -63,9 +77,7 @@ static int options_check_times(hl_client_options *options, hl_error *err)
             return HL_EINVAL;
     if (options->backoff_min_ms > options->backoff_max_ms)
         return hli_fail(err, HL_EINVAL, "backoff_min_ms is greater than backoff_max_ms");
-    if (options->min_replicas != 0 && options->replicas_timeout_ms >= options->request_timeout_ms)
-        return hli_fail(err, HL_EINVAL, "replicas_timeout_ms is not less than request_timeout_ms");
-    return 0;
+    return options_check_replicas(options, err);
 }
 
 /* The grace must outlast each lease that the old master gave, and the old master itself. */

@@ -19,7 +19,7 @@ enum { LAG_MS = 60 };
            .outage_timeout_ms = slow_ms(60000), __VA_ARGS__)
 #define WAITING ACQUIRE(.wait_ms = HL_WAIT_FOREVER)
 #define REPLICATED(...) FOR_MS(slow_ms(1000), __VA_ARGS__)
-#define IMPATIENT(...) FOR_MS(slow_ms(300), __VA_ARGS__)           /* is to find too few */
+#define IMPATIENT(...) FOR_MS(slow_ms(300), __VA_ARGS__) /* is to find too few */
 #define PATIENT(...) FOR_MS(slow_ms(15000), __VA_ARGS__) /* something is to happen meanwhile */
 
 static const hl_lock_kind kinds[] = {HL_LOCK_REENTRANT, HL_LOCK_FAIR, HL_LOCK_FENCED,
@@ -416,7 +416,7 @@ ReplicaLaw(replicas, are_asked_for_in_numbers_that_make_sense)
         hl_client_open(redis_server_url(server), CLIENT(.min_replicas = -3), &never, &err),
         HL_EINVAL);
     expect_outcome(hl_client_open(redis_server_url(server),
-                                  CLIENT(.min_replicas = 1, .replicas_timeout_ms = 2000), &never,
+                                  CLIENT(.min_replicas = 1, .replicas_timeout_ms = 1001), &never,
                                   &err),
                    HL_EINVAL);
     check_has(err.text, "replicas_timeout_ms");

@@ -61,6 +61,7 @@ static const struct time_option {
     {"poll_ms", AT(poll_ms), 10},
     {"backoff_min_ms", AT(backoff_min_ms), 1},
     {"backoff_max_ms", AT(backoff_max_ms), 1},
+    {"replicas_timeout_ms", AT(replicas_timeout_ms), 1},
 };
 
 static int read_with_time(const struct time_option *option, int64_t ms)
@@ -114,6 +115,32 @@ Test(options, refuse_what_makes_no_sense)
     options.size = 3;
     check_int(read_options("redis://h", &options), HL_EINVAL);
     check(strstr(err.text, "size") != NULL);
+}
+
+Test(options, let_a_request_wait_for_replicas_twice_before_its_server_counts_as_dead)
+{
+    static const int64_t request_ms[] = {0, 2000, 401, 400, 399, 3, 2};
+    static const int64_t default_ms[] = {200, 200, 200, 200, 199, 1, 1};
+    hl_client_options options = HL_CLIENT_OPTIONS_INIT;
+    options.min_replicas = 1;
+    for (size_t i = 0; i < sizeof request_ms / sizeof request_ms[0]; i++) {
+        options.request_timeout_ms = request_ms[i];
+        options.replicas_timeout_ms = 0;
+        check_int(read_options("redis://h", &options), 0);
+        check_int(settings.replicas_timeout_ms, default_ms[i]);
+        int64_t half_ms = settings.request_timeout_ms / 2;
+        discard();
+        options.replicas_timeout_ms = half_ms;
+        check_int(read_options("redis://h", &options), 0);
+        discard();
+        options.replicas_timeout_ms = half_ms + 1;
+        check_int(read_options("redis://h", &options), HL_EINVAL);
+        check_msg(strstr(err.text, "half of request_timeout_ms") != NULL, "%s", err.text);
+        options.min_replicas = 0; /* nothing is waited for */
+        check_int(read_options("redis://h", &options), 0);
+        discard();
+        options.min_replicas = 1;
+    }
 }
 
 Test(options, refuse_to_poll_for_less_than_nothing_or_more_than_a_millisecond)
