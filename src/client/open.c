@@ -39,17 +39,18 @@ static bool client_is_worth_waiting(const hl_error *err)
     return false;
 }
 
-/* A server of names that is neither connected nor has refused. */
+/* A server of names to which a connection is still to be made, and none has failed. */
 static void opening_look(const struct hli_node_view *view, void *arg)
 {
     bool *is_pending = arg;
 
-    if (view->slots > 0 && view->up_since == 0 && view->problem[0] == '\0')
+    if (view->has_names && view->up_since == 0 && view->problem[0] == '\0')
         *is_pending = true;
 }
 
-/* An open waits for all nodes of a cluster, as far as they can be reached: else a call without a
- * wait would fail because the node of its name is only about to be connected. */
+/* An open waits for all nodes of a cluster, and for the lane of confirmed requests (lanes.h), as
+ * far as they can be reached: else a call without a wait would fail because the connection for its
+ * name is only about to be made. */
 static void opening_judge(hl_client *client)
 {
     bool is_pending = false;

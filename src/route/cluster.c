@@ -402,6 +402,7 @@ static void cluster_look(struct hli_topology *topology,
             continue;
         struct hli_node_view view = hli_topology_view(cluster->nodes[i]->link);
         view.slots = cluster->nodes[i]->slots;
+        view.has_names = view.slots > 0;
         visit(&view, arg);
     }
 }

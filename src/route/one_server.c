@@ -239,6 +239,7 @@ static void server_look(struct hli_topology *topology,
     struct one_server *server = server_of(topology);
     struct hli_node_view view = hli_topology_view(server->link);
 
+    view.has_names = true;
     visit(&view, arg);
     if (server->sentinels && hli_sentinels_look(server->sentinels, &view))
         visit(&view, arg);

@@ -51,6 +51,7 @@ struct hli_node_view {
     hli_ns up_since; /* 0: it is not connected */
     char problem[sizeof(((hl_error *)0)->text)];
     unsigned lanes, slots;
+    bool has_names; /* requests about names go there: no sentinel, and no node without slots */
 };
 
 /* Calls visit for every server in use. Loop thread. */

@@ -7,6 +7,7 @@
 #include "support/replicas.h"
 #include "support/actor.h"
 #include "support/events.h"
+#include "support/proxy.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@ enum { LAG_MS = 60 };
 
 /* Of a client that waits for its one replica for so long. */
 #define FOR_MS(ms, ...)                                                                            \
-    CLIENT(.min_replicas = 1, .replicas_timeout_ms = (ms), .request_timeout_ms = slow_ms(20000),   \
+    CLIENT(.min_replicas = 1, .replicas_timeout_ms = (ms), .request_timeout_ms = slow_ms(40000),   \
            .outage_timeout_ms = slow_ms(60000), __VA_ARGS__)
 #define WAITING ACQUIRE(.wait_ms = HL_WAIT_FOREVER)
 #define REPLICATED(...) FOR_MS(slow_ms(1000), __VA_ARGS__)
@@ -216,6 +217,29 @@ ReplicaLaw(replicas, hold_up_no_lock_that_does_not_wait_for_them)
     expect_ok(actor_release(actor, waits, NULL));
 }
 
+ReplicaLaw(replicas, hold_up_no_lock_that_was_in_one_multi_lock_with_those_that_wait)
+{
+    hl_client *client = open_client(
+        CLIENT(.min_replicas = HL_REPLICAS_NONE, .replicas_timeout_ms = slow_ms(30000),
+               .request_timeout_ms = slow_ms(60000), .outage_timeout_ms = slow_ms(60000)));
+    hl_lock *waits = new_asking(client, "area", 1), *other = new_lock(client, "bay");
+    hl_lock *parts[] = {waits, other}, *both = NULL;
+
+    expect_ok(hl_multi_lock_new(parts, 2, NULL, &both, ERR));
+    keep_lock(both);
+    expect_ok(hl_lock_acquire(both, ERR));
+    expect_ok(hl_lock_release(both, ERR));
+    replica_cut(0);
+    struct actor *actor = actor_start_acquire(waits, WAITING);
+    check(wait_until(waits_for_replicas, NULL, 20000));
+    expect_ok(hl_lock_acquire(other, ERR));
+    expect_ok(hl_lock_release(other, ERR));
+    check(waits_for_replicas(NULL));
+    replica_join(0);
+    expect_ok(actor_end(actor));
+    expect_ok(actor_release(actor, waits, NULL));
+}
+
 /* --- from owner to owner --- */
 
 ReplicaLaw(replicas, have_what_another_client_granted_when_the_acquire_returns)
@@ -387,13 +411,40 @@ ReplicaLaw(replicas, have_all_names_of_a_multi_lock)
 
     expect_ok(hl_multi_lock_new(parts, 2, NULL, &both, ERR));
     keep_lock(both);
-    replica_lag(0, 10);
+    expect_ok(hl_lock_acquire(both, ERR)); /* the server gets the script */
+    expect_ok(hl_lock_release(both, ERR));
+    replica_lag(0, LAG_MS);
+    int64_t requests = redis_evalsha_calls(server), waits = redis_calls(server, "wait");
     expect_ok(hl_lock_acquire(both, ERR));
     check(replica_has(0, "area") && replica_has(0, "bay"));
+    check_int(redis_evalsha_calls(server) - requests, 1);
+    check_int(redis_calls(server, "wait") - waits, 1);
     expect_ok(hl_lock_release(both, ERR));
     replica_cut(0);
     expect_outcome(hl_lock_acquire_for(both, 2000, &err), HL_EREPLICAS);
     check(redis_wait_int(server, 0, 20000, "EXISTS area bay"));
+}
+
+/* --- connections --- */
+
+static void note_connected(const hl_node *node, void *arg)
+{
+    *(bool *)arg = node->is_connected;
+}
+
+ReplicaLaw(replicas, can_be_asked_for_as_soon_as_the_client_is_open)
+{
+    struct proxy *proxy = new_proxy();
+
+    proxy_delay(proxy, 2, PROXY_DOWN, 200); /* behind those for commands and for messages */
+    hl_client *client = open_client_at(proxy_url(proxy), REPLICATED());
+    bool is_connected = false;
+    check_int(hl_client_nodes(client, note_connected, &is_connected), 1);
+    check(is_connected);
+    check_int(proxy_accepted(proxy), 3);
+    hl_lock *lock = new_lock(client, "stock");
+    expect_ok(hl_lock_try_acquire(lock, ERR));
+    expect_ok(hl_lock_release(lock, ERR));
 }
 
 /* --- options --- */

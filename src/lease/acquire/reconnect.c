@@ -141,13 +141,15 @@ void hli_client_link_up(hl_client *client, struct hli_link *link, bool is_again)
         hli_client_tell(client, &(const hl_event){.kind = HL_EVENT_CONNECTED, .reason = ""});
     }
     hli_grants_listen(client);
-    if (!is_first) /* before the first link nothing can be held */
+    if (is_again) /* before that nothing of it can be held */
         atomic_store(&client->sends, HLI_SENDS_RENEWALS);
     hli_names_visit(client, reconnect_name_of, link);
     if (is_first)
         hli_client_send_again(client);
-    else
+    else if (is_again)
         hli_watchdog_post_behind(client->watchdog, &client->sending_again);
+    else
+        hli_calls_retry(client);
 }
 
 /* The requests that were under way when their slot left this link have ended with it, and its

@@ -178,7 +178,8 @@ void hli_name_join_lane(struct hli_name *name, const struct hli_name *other)
 {
     unsigned lane = atomic_load(&other->lane);
 
-    if (name->slot == other->slot && atomic_load(&name->lane) != lane && name_may_take_lanes(name))
+    if (name->slot == other->slot && lane != HLI_LANE_CONFIRMED &&
+        atomic_load(&name->lane) != lane && name_may_take_lanes(name))
         name_take_lane(name, lane);
 }
 

@@ -72,7 +72,7 @@ struct hli_link *hli_name_link(const struct hli_name *name);
  * requests, and nothing about this name is under way, the name takes another lane. */
 struct hli_link *hli_name_choose_link(struct hli_name *name);
 /* The name takes the lane of another one of its slot, in whose request it is to be, unless
- * something about it is under way. */
+ * something about it is under way; but not the lane for requests that replicas confirm. */
 void hli_name_join_lane(struct hli_name *name, const struct hli_name *other);
 /* The name takes the lane for requests that replicas confirm, unless something about it is under
  * way. It never leaves that lane. */
