@@ -141,14 +141,14 @@ static unsigned lane_place(const struct hli_link *link)
     return place;
 }
 
-static bool lane_is_confirmed(const struct hli_link *link)
+bool hli_link_is_confirmed(const struct hli_link *link)
 {
     return lane_place(link) == HLI_LANE_CONFIRMED;
 }
 
 static bool lane_was_open(const struct hli_link *link)
 {
-    return lane_place(link) < atomic_load(&link->lanes->count) || lane_is_confirmed(link);
+    return lane_place(link) < atomic_load(&link->lanes->count) || hli_link_is_confirmed(link);
 }
 
 int hli_link_any_problem(struct hli_link *first, hl_error *ret_err)
@@ -252,7 +252,7 @@ static void lane_locate(struct hli_link *link)
 /* The first lane has come up. The confirmed one was stopped with it if their server changed. */
 static void lane_follow(struct hli_link *link)
 {
-    if (lane_is_confirmed(link) && link->state == HLI_LINK_STOPPED)
+    if (hli_link_is_confirmed(link) && link->state == HLI_LINK_STOPPED)
         hli_link_move(link, &link->first->address);
     if (link->state == HLI_LINK_UP && hli_link_is_split(link))
         hli_link_fail(link, HL_ECONN, "the server was started anew, or is another one");
@@ -390,8 +390,8 @@ static void lane_close(struct hli_link *link)
 {
     atomic_uint *lane = &link->lanes->open[lane_place(link)];
 
-    if (link->first->state == HLI_LINK_UP && atomic_load(lane) != 0 && !lane_is_confirmed(link) &&
-        lane_kill_past(link))
+    if (link->first->state == HLI_LINK_UP && atomic_load(lane) != 0 &&
+        !hli_link_is_confirmed(link) && lane_kill_past(link))
         atomic_store(lane, 0);
 }
 

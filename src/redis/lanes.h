@@ -42,6 +42,9 @@ void hli_lanes_drop(struct hli_link *link, const char *reason);
  * all that it sent has run, or never will, when the first lane's next request runs. Any thread. */
 struct hli_link *hli_link_lane(struct hli_link *first, unsigned lane);
 
+/* Is it the lane for names whose requests replicas confirm? Any thread. */
+bool hli_link_is_confirmed(const struct hli_link *link);
+
 /* For a call that is about to block for requests about a name that takes this lane: the number of a
  * lane without a request in flight, this one rather than another. If there is none, or the first
  * lane has a crowd, it is the first one; and another lane may be opened. Any thread. */

@@ -76,9 +76,17 @@ static bool redirect_moved(struct hli_cluster_node *from, const struct hli_op *o
     return false;
 }
 
+/* The lane at the node that takes the place of this one: a WAIT must hold up no other name there,
+ * and a name's requests stay in order. */
+static struct hli_link *redirect_lane(const struct hli_cluster_node *node,
+                                      const struct hli_link *link)
+{
+    return hli_link_is_confirmed(link) ? hli_link_lane(node->link, HLI_LANE_CONFIRMED) : node->link;
+}
+
 /* It did not run: the key is at the importing node by now, or is to be made there. */
-static bool redirect_ask(struct hli_cluster_node *from, struct hli_op *op,
-                         struct hli_answer *answer)
+static bool redirect_ask(struct hli_cluster_node *from, const struct hli_link *link,
+                         struct hli_op *op, struct hli_answer *answer)
 {
     unsigned slot;
     struct hli_cluster_node *node = redirect_node(from, answer, &slot);
@@ -86,7 +94,7 @@ static bool redirect_ask(struct hli_cluster_node *from, struct hli_op *op,
     if (node)
         redirect_keep(node);
     bool may_go = node && op->bounces <= REDIRECT_BOUNCES;
-    if (may_go && hli_link_send_asking(node->link, op))
+    if (may_go && hli_link_send_asking(redirect_lane(node, link), op))
         return true;
     if (!may_go || hli_op_is_wanted(op))
         answer->verdict = HLI_REFUSED;
@@ -100,12 +108,11 @@ bool hli_cluster_redirect(struct hli_link *link, struct hli_op *op, struct hli_a
 
     const struct hli_topology_listener *listener = hli_cluster_listener(node->cluster);
 
-    (void)link;
     if (hli_answer_is(answer, "CLUSTERDOWN")) {
         hli_cluster_refresh_in(node->cluster, 0);
         return false;
     }
     listener->redirected(listener->arg);
-    return hli_answer_is(answer, "ASK") ? redirect_ask(node, op, answer)
+    return hli_answer_is(answer, "ASK") ? redirect_ask(node, link, op, answer)
                                         : redirect_moved(node, op, answer);
 }
