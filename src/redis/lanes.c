@@ -249,11 +249,12 @@ static void lane_locate(struct hli_link *link)
         hli_link_located(link, &first->address, NULL);
 }
 
-/* The first lane has come up. The confirmed one was stopped with it if their server changed. */
+/* The first lane has come up. The confirmed one was stopped with it if their server changed; it is
+ * located now, and tries that again if memory is short. */
 static void lane_follow(struct hli_link *link)
 {
     if (hli_link_is_confirmed(link) && link->state == HLI_LINK_STOPPED)
-        hli_link_move(link, &link->first->address);
+        hli_link_move(link, NULL);
     if (link->state == HLI_LINK_UP && hli_link_is_split(link))
         hli_link_fail(link, HL_ECONN, "the server was started anew, or is another one");
     if (link->state == HLI_LINK_LOCATING)

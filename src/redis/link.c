@@ -356,7 +356,7 @@ static void link_set_retired(struct hli_link *link, bool is_retired)
 
 int hli_link_move(struct hli_link *link, const struct hli_address *address)
 {
-    int rc = link_move_to(link, address);
+    int rc = address ? link_move_to(link, address) : 0;
 
     if (rc < 0)
         return rc;

@@ -57,8 +57,8 @@ struct hli_link_setup {
 /* Any thread: begins to connect, on the loop. */
 void hli_link_start(struct hli_link *link);
 
-/* A stopped link begins anew at this address (borrowed), when it is started. Errors: HL_ENOMEM.
- * Loop thread. */
+/* A stopped link begins anew at this address (borrowed), when it is started; NULL: where it is
+ * located then, which needs no memory now. Errors: HL_ENOMEM. Loop thread. */
 int hli_link_move(struct hli_link *link, const struct hli_address *address);
 
 /* There is news: a link that was lost, or whose last attempt failed, makes its next one without a

@@ -216,6 +216,10 @@ HastyLaw(keep_a_hold_over_the_death_of_its_master)
     redis_server_restart(old);
     cluster_await_whole(cluster);
     expect_confirmed(another, old, anothers);
+    cluster_start_failover(old);
+    check(cluster_await_master(cluster, slot_of(name), follower[0]) == old);
+    cluster_await_whole(cluster);
+    expect_confirmed(another, follower[0], anothers);
     check(hl_lock_is_held(lock, NULL));
     expect_ok(hl_lock_release(lock, ERR));
     check_int(events_told(&events, HL_EVENT_LOST), 0);
