@@ -7,6 +7,8 @@
 #include "acl_kit.h"
 #include "redis/script.h"
 
+#include "support/replicas.h"
+
 /* The least that locks with names app:* need on this version. */
 #define LEAST_COMMANDS                                                                             \
     "-@all +evalsha +script|load +hget +hset +hincrby +hrandfield +pexpire +pttl +del "            \
@@ -398,4 +400,40 @@ AclTest(a_wait_that_may_not_leave_the_queue_gives_back_what_it_is_granted)
     free_lock(others);
     close_client(client);
     close_client(other);
+}
+
+static void start_with_replica(void)
+{
+    server_up_with(&(struct redis_options){
+        .tcp = true, .plain = true, .config = "user locker on >pw " LEAST_KEYS " " LEAST_COMMANDS});
+    replicas_add();
+}
+
+static hl_client *acl_client_with_replicas(void)
+{
+    hl_client_options options = acl_options(NULL);
+    options.min_replicas = 1;
+    options.replicas_timeout_ms = slow_ms(1000);
+    options.request_timeout_ms = slow_ms(4000);
+    return open_client(&options);
+}
+
+/* docs/replicas.md names it. */
+Test(server_acl, wait_is_all_that_replicas_need, .init = start_with_replica, .fini = server_down)
+{
+    hl_client *client = acl_client_with_replicas();
+    hl_lock *lock = new_lock(client, "app:n");
+    hl_error err = HL_ERROR_INIT;
+    expect_outcome(hl_lock_acquire(lock, &err), HL_EDENIED);
+    check_has(err.text, "WAIT: NOPERM");
+    check(redis_wait_int(server, 0, 20000, "EXISTS app:n"));
+    redis_do(server, "ACL SETUSER locker +wait");
+    redis_do(server, "ACL LOG RESET");
+    hl_client *other = acl_client_with_replicas();
+    hl_lock *others = new_lock(other, "app:n");
+    expect_ok(hl_lock_acquire(lock, ERR));
+    check(replica_has(0, "app:n"));
+    expect_outcome(hl_lock_try_acquire(others, ERR), HL_EBUSY);
+    expect_ok(hl_lock_release(lock, ERR));
+    acl_check_log(NULL);
 }
