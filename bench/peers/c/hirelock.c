@@ -1,19 +1,26 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* hirelock as a user has it: one client for each process, the watchdog on, no options. */
+/* hirelock as a user has it: one client for each process, the watchdog on, no options; with the
+ * word "confirmed" before them a replica has each lock when its acquire returns. */
 #include "worker.h"
 
 #include <hirelock/hirelock.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+
+static bool is_confirmed;
 
 static void *hirelock_open(int port)
 {
+    hl_client_options options = HL_CLIENT_OPTIONS_INIT;
     hl_client *client = NULL;
     hl_error err = HL_ERROR_INIT;
     char url[64];
 
+    options.min_replicas = is_confirmed ? 1 : 0;
     snprintf(url, sizeof(url), "redis://127.0.0.1:%d", port);
-    worker_must(hl_client_open(url, NULL, &client, &err) == 0, "%s", err.text);
+    worker_must(hl_client_open(url, &options, &client, &err) == 0, "%s", err.text);
     return client;
 }
 
@@ -45,6 +52,6 @@ int main(int argc, char **argv)
     static const struct peer peer = {hirelock_open, hirelock_join, hirelock_acquire,
                                      hirelock_release};
 
-    (void)argc;
-    return worker_main(argv, &peer);
+    is_confirmed = argc > 1 && strcmp(argv[1], "confirmed") == 0;
+    return worker_main(argv + (is_confirmed ? 1 : 0), &peer);
 }

@@ -34,7 +34,7 @@ struct flow { /* one thread's; `count` is read by the main thread when time is u
 
 static struct {
     const char *name, *log;
-    bool rounds;
+    bool rounds, spread;
     int port, threads;
     int64_t warm_ns, hold_ns, phase_ns, length_ns;
 } option;
@@ -85,6 +85,8 @@ static void option_set(const char *key, const char *value)
         option.log = value;
     else if (strcmp(key, "--scenario") == 0)
         option.rounds = strcmp(value, "rounds") == 0;
+    else if (strcmp(key, "--spread") == 0)
+        option.spread = atoi(value) != 0;
     else if (strcmp(key, "--threads") == 0)
         option.threads = atoi(value);
     else if (strcmp(key, "--warm-ms") == 0)
@@ -138,8 +140,10 @@ static void flow_rounds(struct flow *flow)
 static void *flow_main(void *arg)
 {
     struct flow *flow = arg;
+    char name[256];
 
-    flow->lock = the_peer->join(the_client, option.name);
+    snprintf(name, sizeof(name), "%s:%d", option.name, (int)flow->number);
+    flow->lock = the_peer->join(the_client, option.spread ? name : option.name);
     pthread_barrier_wait(&joined);
     pthread_barrier_wait(&started);
     sleep_until(start_ns);

@@ -88,7 +88,8 @@ class Senders:
 
 
 class Server:
-    def __init__(self, core):
+    def __init__(self, core, *words):
+        self.words = words  # more of its configuration
         self.folder = tempfile.mkdtemp(prefix="hirelock-peers-")
         self.process = None
         for _ in range(20):
@@ -113,6 +114,7 @@ class Server:
                     "no",
                     "--dir",
                     self.folder,
+                    *self.words,
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,

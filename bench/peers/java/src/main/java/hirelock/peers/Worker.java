@@ -154,7 +154,8 @@ final class Worker {
         warm(make.apply(option.get("name") + ":warm:" + ProcessHandle.current().pid()));
         List<Flow> flows = new ArrayList<>();
         for (int i = 0; i < number("threads"); i++) {
-            flows.add(new Flow(i, make.apply(option.get("name"))));
+            String own = number("spread") != 0 ? ":" + i : "";
+            flows.add(new Flow(i, make.apply(option.get("name") + own)));
         }
         System.out.println("ready");
         startNs = Long.parseLong(readLine());
