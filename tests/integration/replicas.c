@@ -150,7 +150,7 @@ ReplicaLaw(replicas, are_counted_for_a_majority_as_the_master_tells)
 
 /* --- group commit --- */
 
-enum { CROWD = 16, ROUNDS = 8 };
+enum { CROWD = 64, ROUNDS = 4 };
 
 struct seat {
     hl_lock *lock;
