@@ -297,7 +297,7 @@ ReplicaLaw(replicas, are_not_asked_again_for_a_lock_that_is_passed_on)
     actor_await(actor);
     waits = redis_calls(server, "wait") - waits;
     requests = redis_evalsha_calls(server) - requests - 1; /* but for the last release */
-    if (stats_of(client).passes == 1) /* the server's word was young enough */
+    if (stats_of(client).passes == 1)                      /* the server's word was young enough */
         check_msg(waits <= requests, "%d WAITs for %d requests", (int)waits, (int)requests);
     else
         check(waits > 0);

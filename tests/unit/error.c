@@ -65,8 +65,8 @@ Test(error, knows_success_and_what_it_does_not_know)
 
 Test(error, says_which_calls_may_be_repeated)
 {
-    static const int transient[] = {HL_EBUSY, HL_ETIMEDOUT, HL_ENOMEM, HL_ECONN, HL_ESERVER,
-                                    HL_EREPLICAS};
+    static const int transient[] = {HL_EBUSY, HL_ETIMEDOUT, HL_ENOMEM,
+                                    HL_ECONN, HL_ESERVER,   HL_EREPLICAS};
     int count = 0;
     for (int i = 0; i < CODES; i++)
         count += hl_err_is_transient(codes[i].code);
