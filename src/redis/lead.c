@@ -52,38 +52,32 @@ static bool lead_tell_message(struct hli_conn *conn, const struct hli_reply *rep
     return is_plain;
 }
 
-static bool lead_is_plain(const struct hli_conn *conn, const struct hli_op *op,
-                          const struct hli_reply *reply)
-{
-    if (hli_conn_is_wait(conn, op))
-        return reply->kind == HLI_REPLY_INTEGER && !conn->confirm.keeps_for_loop;
-    return op->more_replies == 0 && !op->is_asking && !reply->is_beyond &&
-           conn->events->is_plain(op, reply);
-}
-
 /* Delivers a reply if it is plain, and takes it over; sets *ret_is_idle if no request is in flight
  * any more. Only the reader takes requests out, so the oldest one stays the oldest meanwhile. */
 static bool lead_tell_answer(struct hli_conn *conn, struct hli_reply *reply, bool *ret_is_idle)
 {
     hli_mutex_lock(&conn->mutex);
     struct hli_op *op = TAILQ_FIRST(&conn->in_flight);
-    bool is_plain = op && lead_is_plain(conn, op, reply), is_kept = false;
+    bool is_wait = op == &conn->confirm.wait, is_kept = false;
+    bool is_plain = is_wait ? reply->kind == HLI_REPLY_INTEGER && !conn->confirm.keeps_for_loop
+                            : op && op->more_replies == 0 && !op->is_asking && !reply->is_beyond &&
+                                  conn->events->is_plain(op, reply);
     if (is_plain) {
         TAILQ_REMOVE(&conn->in_flight, op, link);
-        hli_conn_count(conn, -1);
-        is_kept = hli_confirm_keep(&conn->confirm, op, reply);
+        *ret_is_idle = hli_conn_count(conn, -1) == 0;
+        is_kept = op->replicas > 0 && hli_confirm_keep(&conn->confirm, op, reply);
     }
     hli_mutex_unlock(&conn->mutex);
     const struct hli_answer answer = {.verdict = HLI_REPLIED, .reply = reply};
-    if (is_plain && hli_conn_is_wait(conn, op)) {
+    if (is_plain && is_wait) {
         hli_conn_confirm(conn, &answer);
+        *ret_is_idle = hli_conn_in_flight(conn) == 0; /* another WAIT may have gone out */
     } else if (is_plain && !is_kept) {
         op->bounces = 0;
         op->done(op, &answer);
     }
     if (is_plain && !is_kept)
         hli_reply_free(reply);
-    *ret_is_idle = hli_conn_in_flight(conn) == 0;
     return is_plain;
 }
 

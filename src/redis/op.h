@@ -61,7 +61,8 @@ static inline unsigned hli_replicas_more(unsigned left, unsigned right)
 /* Are these as many as are wanted? */
 static inline bool hli_replicas_cover(unsigned replicas, unsigned wanted)
 {
-    return hli_replicas_more(replicas, wanted) == replicas;
+    return (replicas & HLI_OP_REPLICAS) >= (wanted & HLI_OP_REPLICAS) &&
+           (wanted & ~replicas & HLI_OP_MAJORITY) == 0;
 }
 
 struct hli_bytes {

@@ -184,7 +184,8 @@ static bool ask_lacks_something(const struct hli_turn *turn, const struct hli_te
 
     return turn->now >= tenure->valid_until || head->lease_ms > tenure->asked_lease_ms ||
            (head->mode.is_fenced && tenure->tokens == 0) ||
-           !hli_replicas_cover(tenure->ask.replicas, head->mode.replicas);
+           (head->mode.replicas > 0 &&
+            !hli_replicas_cover(tenure->ask.replicas, head->mode.replicas));
 }
 
 /* Too few replicas have our field: all waiters fail for which that was asked, and the plan asks
@@ -229,12 +230,13 @@ static void ask_is_ours(struct hli_turn *turn, struct hli_tenure *tenure,
 {
     struct hli_name *name = turn->name;
     struct hli_acquire *head = TAILQ_FIRST(&name->waiters);
+    unsigned confirmed = tenure->ask.replicas > 0 ? hli_op_confirmed(&tenure->ask, answer) : 0;
     int64_t was_free = 0;
 
     tenure->may_stand = true;
     tenure->least_count = tenure->most_count = 1;
-    hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms,
-                      hli_op_confirmed(&tenure->ask, answer), tenure->ask.term);
+    hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms, confirmed,
+                      tenure->ask.term);
     name->asked_at = 0;
     if (tenure->asked_tokens > 0 || tenure->tokens > 0)
         ask_note_tokens(tenure, answer);
@@ -249,10 +251,11 @@ static void ask_is_ours(struct hli_turn *turn, struct hli_tenure *tenure,
     hli_reply_integer_at(answer->reply, 1, &was_free);
     tenure->no_waiters_at = was_free == 1 && name->kind->is_handed_on ? tenure->ask.sent_at : 0;
     tenure->renew_at = tenure->ask.sent_at + HLI_MS(tenure->asked_lease_ms) / 3;
-    bool is_confirmed =
-        hli_replicas_cover(hli_op_confirmed(&tenure->ask, answer), head->mode.replicas);
+    bool is_kept_anyway =
+        head->mode.replicas > 0 && !hli_replicas_cover(confirmed, head->mode.replicas);
     hli_hold_begin(turn, head, tenure->ask.sent_at);
-    hli_hold_confirm(turn, tenure, is_confirmed);
+    if (is_kept_anyway)
+        hli_hold_confirm(turn, tenure, false);
     hli_op_deinit(&tenure->ask);
     if (!TAILQ_EMPTY(&name->waiters))
         hli_busy_finish_tries(turn, turn->now); /* it is held now */
@@ -276,7 +279,7 @@ static void ask_acquire_read(struct hli_turn *turn, struct hli_tenure *tenure,
     hli_reply_integer_at(answer->reply, 0, &status);
     if (turn->name->contention)
         hli_contention_forget_problem(turn->name->contention);
-    if (status == 1 && ask_lacks_replicas(turn, tenure, answer))
+    if (status == 1 && tenure->ask.replicas > 0 && ask_lacks_replicas(turn, tenure, answer))
         ask_is_short(turn, tenure, answer);
     else if (status == 1 && turn->name->kind->served)
         turn->name->kind->served(turn, tenure, answer);

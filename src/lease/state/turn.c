@@ -59,7 +59,8 @@ void hli_turn_ask(struct hli_turn *turn, struct hli_tenure *tenure, enum hli_ask
     if (tenure->longest_lease_ms < tenure->asked_lease_ms)
         tenure->longest_lease_ms = tenure->asked_lease_ms;
     tenure->asking = asking;
-    tenure->ask.replicas = turn_replicas(tenure, asking);
+    tenure->ask.replicas =
+        turn->name->client->settings.min_replicas != 0 ? turn_replicas(tenure, asking) : 0;
     tenure->ask.term = turn->term;
     tenure->ask.done = turn->name->client->engine->answered;
     tenure->ask.is_wanted = turn_is_wanted;
