@@ -122,7 +122,8 @@ static void show(bool has_grace, struct show_row row[SHOW_PARTS])
     }
 }
 
-Test(failover, lets_two_owners_hold_one_name_at_once_without_a_grace, .timeout = SHOW_TIMEOUT_S)
+/* What a grace is there to prevent. */
+static void show_without(void)
 {
     static struct show_row row[SHOW_PARTS];
     uint64_t doubles = 0;
@@ -135,18 +136,26 @@ Test(failover, lets_two_owners_hold_one_name_at_once_without_a_grace, .timeout =
 
 /* A master that lived when another took its place is nobody's plan, and old_master_ms has no time
  * for it. */
-Test(failover, lets_no_two_owners_hold_one_name_at_once_with_a_grace, .timeout = SHOW_TIMEOUT_S)
+static void show_with(void)
 {
     static struct show_row row[SHOW_PARTS];
 
     show(true, row);
     for (int i = 0; i < SHOW_PARTS; i++) {
-        check_msg(row[i].judged_doubles == 0, "%s: %" PRIu64 " double holds",
-                  show_parts[i].ending->title, row[i].judged_doubles);
+        const char *title = show_parts[i].ending->title;
+        check_msg(row[i].judged_doubles == 0, "%s: %" PRIu64 " double holds", title,
+                  row[i].judged_doubles);
         check_msg(row[i].unasked > 0 || row[i].lost_updates == 0, "%s: %" PRIu64 " updates lost",
-                  show_parts[i].ending->title, row[i].lost_updates);
-        check_msg(row[i].old_tokens == 0, "%s: %" PRIu64 " tokens again",
-                  show_parts[i].ending->title, row[i].old_tokens);
-        check_msg(row[i].unheard_kept > 0, "%s: no hold came through", show_parts[i].ending->title);
+                  title, row[i].lost_updates);
+        check_msg(row[i].unasked > 0 || row[i].old_tokens == 0, "%s: %" PRIu64 " tokens again",
+                  title, row[i].old_tokens);
+        check_msg(row[i].unheard_kept > 0, "%s: no hold came through", title);
     }
+}
+
+Test(failover, lets_two_owners_hold_one_name_at_once_but_not_with_a_grace,
+     .timeout = 2 * SHOW_TIMEOUT_S)
+{
+    show_without();
+    show_with();
 }
