@@ -250,7 +250,8 @@ void hli_releasing_begin(struct hli_turn *turn, struct hli_tenure *tenure)
     if (hli_tenure_has_key(tenure))
         hli_turn_unwatch(turn, tenure);
     if (tenure->state == HLI_TENURE_OWN) {
-        tenure->was_alive = tenure->hold.is_accepted && hli_hold_is_valid(tenure, turn->now);
+        bool is_alive = tenure->hold.is_accepted && hli_hold_is_valid(tenure, turn->now);
+        tenure->was_valid_until = is_alive ? hli_hold_validity(tenure) : 0;
         hli_hold_end(tenure, turn->now);
     }
     if (name->current == tenure) {

@@ -66,7 +66,8 @@ static int release_format(struct hli_tenure *tenure, hli_ns now)
     const struct hli_kind *kind = tenure->name->kind;
     const struct hli_release_request release_request = {
         .count = tenure->count_kept,
-        .min_hold_left_ms = tenure->was_alive ? release_min_hold_left_ms(tenure, now) : 0,
+        .min_hold_left_ms =
+            tenure->was_valid_until != 0 ? release_min_hold_left_ms(tenure, now) : 0,
         .yields = kind->is_handed_on && hli_contention_may_yield(tenure->name, now),
         .is_silent = tenure->is_silent,
         .write = tenure->write,
@@ -136,13 +137,13 @@ static void release_lost(struct hli_turn *turn, struct hli_tenure *tenure, struc
 static void release_hold(struct hli_turn *turn, struct hli_tenure *tenure,
                          const struct hli_release_mode *mode, struct hli_wait *wait)
 {
-    tenure->was_alive = true;
+    tenure->was_valid_until = hli_hold_validity(tenure);
     tenure->is_silent = mode->is_silent;
     tenure->write = mode->write;
     if (mode->write && mode->write->token == 0)
         mode->write->token = tenure->hold.token;
     if (release_format(tenure, turn->now) < 0) {
-        tenure->was_alive = false;
+        tenure->was_valid_until = 0;
         tenure->write = NULL;
         release_fail(turn, wait, HL_ENOMEM, "out of memory; still held");
         return;
@@ -368,8 +369,8 @@ static void release_tell_unwritten(struct hli_turn *turn, struct hli_tenure *ten
 static void release_tell_gone(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     /* The server lost the hold, which lasted until its release, and had not got it back yet. */
-    bool is_of_old_term =
-        tenure->was_alive && tenure->releases_in_grace && tenure->term != tenure->release.term;
+    bool is_of_old_term = tenure->was_valid_until != 0 && tenure->releases_in_grace &&
+                          tenure->term != tenure->release.term;
 
     if (is_of_old_term && !tenure->write)
         release_tell(turn, tenure, HL_OK, NULL);

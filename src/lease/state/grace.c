@@ -50,6 +50,14 @@ void hli_grace_meet(struct hli_turn *turn, struct hli_tenure *tenure)
     tenure->renew_at = turn->now;
 }
 
+bool hli_grace_is_missed(const struct hli_tenure *tenure, hli_ns now)
+{
+    hli_ns needed = HLI_MS(tenure->name->client->settings.old_master_ms);
+
+    return !hli_grace_is_met(tenure) && hli_grace_until(tenure->name, now) != 0 &&
+           !tenure->is_release_unsure && now + needed < tenure->was_valid_until;
+}
+
 int hli_grace_check(const hl_client *client, const char *what, int64_t ms, hl_error *err)
 {
     const hl_client_options *settings = &client->settings;

@@ -35,6 +35,11 @@ bool hli_grace_is_met(const struct hli_tenure *tenure);
  * was no failover: the slot has moved. Name mutex. */
 void hli_grace_meet(struct hli_turn *turn, struct hli_tenure *tenure);
 
+/* Has the server lost a hold that is released, though nobody else can have it? Its lease lasts
+ * still, for as long at least as an old master may go on; and no earlier copy of its release may
+ * have run. Then the release may write for it until the grace is over. Name mutex. */
+bool hli_grace_is_missed(const struct hli_tenure *tenure, hli_ns now);
+
 /* Why a hold that is final gets no longer lease: HL_ESERVER. */
 #define HLI_GRACE_IS_FINAL                                                                         \
     "the server failed over when less than old_master_ms was left of the hold, which ends soon"

@@ -134,7 +134,7 @@ struct hli_tenure {        /* name mutex, unless it says otherwise */
     bool release_yields;       /* it lets Redisson's waiters go first */
     bool is_silent;            /* it publishes no message */
     bool is_posted;            /* its caller has returned; an event reports a failure */
-    bool was_alive;            /* it was valid when its release began */
+    hli_ns was_valid_until;    /* as its release began; 0: it was over by then */
     hli_ns retry_at;           /* when the release is sent next; HLI_NEVER: when the link is up */
     hli_ns lost_at;            /* when it was lost, for loss.reason; 0: it was not */
     hli_ns give_up_at;         /* when the lease is certainly over by itself */

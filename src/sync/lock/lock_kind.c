@@ -93,8 +93,7 @@ static void lock_begin_release(struct hli_args *args, const struct hli_tenure *t
 static void lock_add_grace(struct hli_args *args, const struct hli_tenure *tenure, bool has_token,
                            const struct hli_write *write)
 {
-    bool is_unmet = write && tenure->was_alive && !hli_grace_is_met(tenure) &&
-                    hli_grace_until(tenure->name, hli_now()) != 0;
+    bool is_unmet = write && hli_grace_is_missed(tenure, hli_now());
 
     if (!has_token && is_unmet)
         hli_args_text(args, "");
