@@ -191,6 +191,8 @@ static void hold_begin_adopted(struct hli_turn *turn, struct hli_tenure *tenure,
     hli_tenure_extend(tenure, adoption->sent_at, adoption->lease_ms, adoption->hold.replicas,
                       adoption->term);
     hli_hold_set(tenure, adoption->hold.owner, &adoption->hold);
+    if (HLI_GRACE_IS_ON(turn->name->client)) /* the link may have come up meanwhile */
+        hli_grace_meet(turn, tenure);
     tenure->hold.is_accepted = true;
 }
 
