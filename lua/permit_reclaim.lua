@@ -19,7 +19,7 @@ local function take_anew(name, ids, id)
   local available = redis.pcall('GET', name)
   if type(available) ~= 'string' or not string.find(available, '^-?%d+$') then return false end
   redis.call('ZADD', ids, text(now + lease), id)
-  redis.call('DECR', name)
+  redis.call('DECRBY', name, 1)
   return true
 end
 

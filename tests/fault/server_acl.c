@@ -6,6 +6,7 @@
 
 #include "acl_kit.h"
 #include "redis/script.h"
+#include "support/grace.h"
 
 #include "support/replicas.h"
 
@@ -96,6 +97,67 @@ AclTest(a_hash_of_many_fields_is_no_lock_and_hgetall_and_hlen_are_enough_to_see_
     free_lock(others);
     close_client(client);
     close_client(other);
+}
+
+/* What failover_grace_ms needs beside, for a lock. */
+#define GRACE_COMMANDS "~hirelock_term* +info +eval +get +set +persist +hdel +hkeys"
+
+static hl_client_options acl_graceful(void)
+{
+    hl_client_options options = acl_options(NULL);
+    options.poll_ms = POLL_MS;
+    options.watchdog_timeout_ms = options.failover_grace_ms = slow_ms(5000);
+    options.outage_timeout_ms = slow_ms(30000);
+    return options;
+}
+
+/* The data set knows another holder, whom the reclaim removes. */
+static void acl_fail_over(void)
+{
+    redis_do(server, "FLUSHALL");
+    redis_do(server, "HSET app:n stranger:1 1");
+    redis_do(server, "REPLICAOF 127.0.0.1 1");
+    redis_do(server, "REPLICAOF NO ONE");
+    redis_kill_clients(server, REDIS_NORMAL);
+}
+
+AclTest(the_least_that_a_grace_needs_is_enough)
+{
+    const hl_client_options options = acl_graceful();
+    redis_do(server, "ACL SETUSER locker " GRACE_COMMANDS);
+    grace_serve(server, false);
+    hl_client *client = open_client(&options);
+    hl_lock *lock = new_lock(client, "app:n");
+    expect_ok(hl_lock_acquire(lock, NULL));
+    redis_do(server, "ACL LOG RESET");
+    acl_fail_over();
+    wait_stat(client, reclaims, 1);
+    check(hl_lock_is_held(lock, NULL));
+    check_int(redis_int(server, "HLEN app:n"), 1);
+    expect_ok(hl_lock_release(lock, NULL));
+    acl_check_log(NULL);
+    free_lock(lock);
+    close_client(client);
+}
+
+/* Nobody acquires without knowing the term, and the error says for what it is asked. */
+AclTest(a_term_that_may_not_be_asked_for_lets_no_client_open)
+{
+    static const char *const denials[] = {"resetkeys ~app:*", "-info", "-eval", "-get", "-set",
+                                          "-persist"};
+    const hl_client_options options = acl_graceful();
+    for (size_t i = 0; i < sizeof denials / sizeof denials[0]; i++) {
+        hl_error err = HL_ERROR_INIT;
+        hl_client *client = NULL;
+        redis_do(server, "ACL SETUSER locker " GRACE_COMMANDS);
+        char denial[64];
+        snprintf(denial, sizeof denial, "ACL SETUSER locker %s", denials[i]);
+        redis_do(server, denial);
+        redis_do(server, "FLUSHALL");
+        int code = hl_client_open(redis_server_url(server), &options, &client, &err);
+        check_msg(code == HL_EDENIED, "without %s: %s", denials[i], err.text);
+        check_has(err.text, "failover_grace_ms: the server's term: ");
+    }
 }
 
 AclTest(a_name_outside_of_the_granted_ones_is_denied_at_once)
