@@ -65,7 +65,9 @@ unsigned hli_conn_count(struct hli_conn *conn, int more)
 static void conn_queue(struct hli_conn *conn, struct hli_op *op, hli_ns now)
 {
     op->sent_at = now;
-    hli_conn_count(conn, 1);
+    atomic_store_explicit(&conn->in_flight_count,
+                          atomic_load_explicit(&conn->in_flight_count, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
     TAILQ_INSERT_TAIL(&conn->in_flight, op, link);
     hli_outbox_put(&conn->outbox, op->bytes, op->length);
 }
@@ -254,7 +256,7 @@ static bool conn_answer_op(struct hli_conn *conn, struct hli_op *op, struct hli_
     struct hli_answer answer = conn_answer(conn, reply);
 
     op->bounces = answer.verdict == HLI_BOUNCED ? op->bounces + 1 : 0;
-    if (hli_conn_is_wait(conn, op))
+    if (op == &conn->confirm.wait) /* the WAIT for others (confirm.h) */
         hli_conn_confirm(conn, &answer);
     else if (conn->events->answered && conn->events->answered(conn, op, &answer))
         return false;

@@ -124,12 +124,6 @@ unsigned hli_conn_in_flight(const struct hli_conn *conn);
 /* With the mutex: a request is in flight more (1), or less (-1). Returns how many are. */
 unsigned hli_conn_count(struct hli_conn *conn, int more);
 
-/* With the mutex: is this request the WAIT for others (confirm.h)? */
-static inline bool hli_conn_is_wait(const struct hli_conn *conn, const struct hli_op *op)
-{
-    return op == &conn->confirm.wait;
-}
-
 /* With the role: the WAIT was answered. Ends the requests that it confirms. */
 void hli_conn_confirm(struct hli_conn *conn, const struct hli_answer *waited);
 

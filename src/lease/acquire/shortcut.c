@@ -20,8 +20,8 @@ static bool shortcut_reenter(struct hli_tenure *tenure, const struct hli_acquire
     hli_ns now = hli_now();
 
     if (mode->is_nonreentrant || (mode->is_fenced && hold->token == 0) || !hold->is_accepted ||
-        !hold->is_watched || !hli_reenter_has_replicas(hold, mode) || tenure->reentry ||
-        hold->count == UINT32_MAX || now >= hli_hold_validity(tenure) ||
+        !hold->is_watched || (mode->replicas > 0 && !hli_reenter_has_replicas(hold, mode)) ||
+        tenure->reentry || hold->count == UINT32_MAX || now >= hli_hold_validity(tenure) ||
         !hli_reenter_may_wait(tenure, hold->count + 1))
         return false;
     hold->count++;

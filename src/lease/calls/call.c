@@ -286,7 +286,7 @@ static void call_read(struct hli_call *call, const struct hli_answer *answer)
     if (!call->wait.is_finished) {
         int code = call->kind->read ? call->kind->read(call, answer->reply)
                                     : hli_call_read_done(call, answer->reply);
-        if (code == HL_OK && !hli_op_is_confirmed(&call->op, answer))
+        if (code == HL_OK && call->op.replicas > 0 && !hli_op_is_confirmed(&call->op, answer))
             code = call_lacks_replicas(call, answer);
         if (code < 0 && call->async.err.code != code)
             hli_call_fail(call, code, call_text(call, code));

@@ -253,7 +253,10 @@ void hli_releasing_begin(struct hli_turn *turn, struct hli_tenure *tenure)
         hli_turn_unwatch(turn, tenure);
     if (tenure->state == HLI_TENURE_OWN) {
         bool is_alive = tenure->hold.is_accepted && hli_hold_is_valid(tenure, turn->now);
-        tenure->was_valid_until = is_alive ? hli_hold_validity(tenure) : 0;
+        if (!is_alive)
+            tenure->was_valid_until = 0;
+        else if (tenure->was_valid_until == 0)
+            tenure->was_valid_until = hli_hold_validity(tenure);
         hli_hold_end(tenure, turn->now);
     }
     if (name->current == tenure) {

@@ -22,7 +22,7 @@ enum {
 bool hli_reenter_has_replicas(const struct hli_hold *hold, const struct hli_acquire_mode *mode)
 {
     return hli_replicas_cover(hold->replicas, mode->replicas) &&
-           (mode->replicas == 0 || mode->is_kept_anyway || !hold->is_kept_anyway);
+           (mode->is_kept_anyway || !hold->is_kept_anyway);
 }
 
 static bool reenter_needs_longer(const struct hli_tenure *tenure, const struct hli_acquire *acquire,
@@ -30,7 +30,7 @@ static bool reenter_needs_longer(const struct hli_tenure *tenure, const struct h
 {
     const struct hli_hold *hold = &tenure->hold;
 
-    if (!hli_reenter_has_replicas(hold, &acquire->mode))
+    if (acquire->mode.replicas > 0 && !hli_reenter_has_replicas(hold, &acquire->mode))
         return true;
     if (acquire->is_watched)
         return !hold->is_watched;

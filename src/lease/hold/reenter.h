@@ -16,7 +16,7 @@ void hli_reenter_begin(struct hli_turn *turn, struct hli_tenure *tenure,
  * end. Name mutex. */
 void hli_reenter_undo(struct hli_tenure *tenure, const struct hli_acquire *acquire);
 
-/* Has a nested call in this mode nothing to ask the replicas for? */
+/* Of a mode that needs replicas: has a nested call nothing to ask them for? */
 bool hli_reenter_has_replicas(const struct hli_hold *hold, const struct hli_acquire_mode *mode);
 
 /* Sends what Redis does not have yet: a nested call's longer lease at once, the hold count a moment

@@ -75,7 +75,8 @@ static void renewal_add_hold(struct hli_renewal *renewal, const struct hli_tenur
     struct hli_name *name = tenure->name;
 
     hli_mutex_lock(&name->mutex);
-    renewal->op.replicas = hli_replicas_more(renewal->op.replicas, tenure->hold.replicas);
+    if (tenure->hold.replicas > 0)
+        renewal->op.replicas = hli_replicas_more(renewal->op.replicas, tenure->hold.replicas);
     if (name->kind->renewed)
         name->kind->renewed(tenure, args);
     else
@@ -187,7 +188,8 @@ static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal *r
         hli_count(&counters->reclaims);
     hli_histogram_add(&counters->renewal_lag, turn->now - tenure->renew_at);
     hli_tenure_extend(tenure, sent_at, lease_ms, renewal->confirmed, renewal->op.term);
-    bool is_doubt = hli_hold_confirm(turn, tenure,
+    bool is_doubt = tenure->hold.replicas > 0 &&
+                    hli_hold_confirm(turn, tenure,
                                      hli_replicas_cover(renewal->confirmed, tenure->hold.replicas));
     bool is_short = renewal_is_short(renewal, tenure);
     tenure->renew_at = is_short ? turn->now : renewal_next_at(renewal, tenure);
@@ -221,7 +223,7 @@ static void renewal_failed(struct hli_turn *turn, struct hli_tenure *tenure)
 static bool renewal_lacks_replicas(const struct hli_renewal *renewal,
                                    const struct hli_tenure *tenure)
 {
-    if (hli_replicas_cover(renewal->confirmed, tenure->hold.replicas))
+    if (tenure->hold.replicas == 0 || hli_replicas_cover(renewal->confirmed, tenure->hold.replicas))
         return false;
     hli_count(&tenure->name->client->counters.unconfirmed);
     return !tenure->hold.is_kept_anyway;
@@ -340,7 +342,7 @@ static void renewal_answered(struct hli_op *op, const struct hli_answer *answer)
         renewal_send(renewal);
         return;
     }
-    renewal->confirmed = hli_op_confirmed(op, answer);
+    renewal->confirmed = op->replicas > 0 ? hli_op_confirmed(op, answer) : 0;
     if (is_meant)
         renewal_apply_reply(renewal, answer->reply);
     else if (renewal_is_split(renewal, answer))

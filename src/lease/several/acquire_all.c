@@ -367,7 +367,10 @@ static int acquire_all_add_part(struct hli_acquire_all *all, const struct hli_ac
     hl_acquire_options options = all->options;
     const struct hli_acquire_spec own = {spec->name, spec->mode, &options};
 
-    int rc = hli_grace_check(spec->name->client, "min_hold_ms", options.min_hold_ms, all->wait.err);
+    int rc =
+        HLI_GRACE_IS_ON(spec->name->client)
+            ? hli_grace_check(spec->name->client, "min_hold_ms", options.min_hold_ms, all->wait.err)
+            : 0;
     if (rc < 0)
         return rc;
     options.max_hold_ms = options.min_hold_ms = 0;
