@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "support/census.h"
+#include "support/grace.h"
 
 static int files_before, wire; /* for commands that need no memory */
 
@@ -57,10 +58,9 @@ static int64_t scene_lease_ms(void)
     return slow_ms(450) + 1050;
 }
 
-static void scene_open(struct scene *scene, unsigned flags)
+static void scene_open_with(struct scene *scene, const hl_client_options *wanted)
 {
-    hl_client_options options = kit_options(scene_lease_ms(), &scene->events);
-    options.flags = flags;
+    hl_client_options options = *wanted;
     scene->events = (struct events){0};
     scene->client = open_client(&options);
     options.on_event = NULL;
@@ -73,6 +73,13 @@ static void scene_open(struct scene *scene, unsigned flags)
     atomic_store(&scene->completions, 0);
     expect_ok(hl_lock_acquire(scene->held, ERR));
     expect_ok(hl_lock_acquire(scene->others, ERR));
+}
+
+static void scene_open(struct scene *scene, unsigned flags)
+{
+    hl_client_options options = kit_options(scene_lease_ms(), &scene->events);
+    options.flags = flags;
+    scene_open_with(scene, &options);
 }
 
 static void scene_prepare(void *arg)
@@ -238,6 +245,44 @@ static void verify_reconnect(void *arg, bool failed)
 Test(memory_threads, one_failure_ends_no_reconnect, .init = start, .fini = memory_down)
 {
     check(sweep(prepare_waiting, run_reconnect, verify_reconnect) >= 20);
+}
+
+/* A lease so long that nothing is renewed before the failover. */
+static void prepare_in_term(void *arg)
+{
+    struct scene *scene = arg;
+    hl_client_options options = kit_options(slow_ms(30000), &scene->events);
+    options.failover_grace_ms = options.watchdog_timeout_ms;
+    redis_do(server, "DEL hirelock_term"); /* the last failover's grace lasts */
+    grace_serve(server, false);
+    scene_open_with(scene, &options);
+}
+
+static void run_failover(void *arg)
+{
+    struct scene *scene = arg;
+    struct deadline deadline = deadline_of_wait(5000);
+    wire_send("DEL held\r\n");
+    wire_send("REPLICAOF 127.0.0.1 1\r\n");
+    wire_send("REPLICAOF NO ONE\r\n");
+    wire_send("CLIENT KILL TYPE normal SKIPME yes\r\n");
+    while ((stats_of(scene->client).reclaims == 0 || stats_of(scene->other).reclaims == 0) &&
+           !deadline_is_over(deadline))
+        deadline_nap();
+}
+
+static void verify_failover(void *arg, bool failed)
+{
+    struct scene *scene = arg;
+    (void)failed;
+    check_int((int)stats_of(scene->client).reclaims, 1);
+    check_int(redis_int(server, "EXISTS held awaited"), 2);
+    verify_still_held(arg, failed);
+}
+
+Test(memory_threads, one_failure_ends_no_reclaim, .init = start, .fini = memory_down)
+{
+    check(sweep(prepare_in_term, run_failover, verify_failover) >= 20);
 }
 
 static void run_loss(void *arg)
