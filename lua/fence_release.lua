@@ -4,8 +4,8 @@
 --
 -- KEYS name key fence
 -- ARGV those of lock_release, with want = 0; and last value token expire_ms remember_ms. Behind
---      by_clock may stand ends_ms: the hold's lease lasts, and it is written for though the server has
---      lost it, until the grace is over at this time of the server's
+--      by_clock may stand ends_ms: the hold's lease lasts, and it is written for though the server
+--      has lost it, until the grace is over at this time of the server's
 -- reply {0}                           this field holds nothing: nothing is written
 --       {1, next, foreign, wrote}     released, as lock_release says it; wrote: 1 written; 0 not,
 --                                     for no hold stands any more (the

@@ -1,18 +1,20 @@
 -- SPDX-FileCopyrightText: hirelock contributors
 -- SPDX-License-Identifier: MIT
--- Renew many holds at once in the grace after a failover, and write anew those that the server lost.
+-- Renew many holds at once in the grace after a failover, and write anew those that the server
+-- lost.
 --
 -- KEYS name...
 -- ARGV lease_ms ends_ms, for each name: field count
 --      ends_ms   when the grace is over, by the server's clock
---      count     the levels of the hold; 0: it is only renewed, as the server has had it in this term
+--      count     the levels of the hold; 0: it is only renewed, as the server has had it in this
+--                term
 -- reply {index, count, ...}   as lock_renew
 --
 -- Keeps: in the grace nobody takes a lock that is free. So whatever stands there of others is older
--- than the hold, and nobody believes in it any more; it is removed. When the grace is over, as for a
--- request that runs late, this is a renewal only. A key that is no hash is left alone: the hold is
--- gone. A writer leaves the fields of its own client's readers, since an owner that writes may read.
--- No step shortens an expiry.
+-- than the hold, and nobody believes in it any more; it is removed. When the grace is over, as for
+-- a request that runs late, this is a renewal only. A key that is no hash is left alone: the hold
+-- is gone. A writer leaves the fields of its own client's readers, since an owner that writes may
+-- read. No step shortens an expiry.
 local call, pcall, argv, differ = redis.call, redis.pcall, ARGV, {}
 local lease_ms, lease = argv[1], tonumber(argv[1])
 -- include clock
@@ -43,7 +45,9 @@ end
 for i, name in ipairs(KEYS) do
   local field, wanted = argv[2 * i + 1], argv[2 * i + 2]
   local count = pcall('HGET', name, field)
-  if type(count) == 'table' and not string.find(count.err, 'WRONGTYPE', 1, true) then return count end
+  if type(count) == 'table' and not string.find(count.err, 'WRONGTYPE', 1, true) then
+    return count
+  end
   local is_hash = type(count) ~= 'table'
   count = type(count) == 'string' and tonumber(count) or -1
   if count > 0 then

@@ -50,7 +50,9 @@ for i = 1, (#argv - 2) / 2 do -- further keys are only declared
   name = KEYS[i]
   local field, wanted = argv[2 * i + 1], argv[2 * i + 2]
   local count, is_there, hold = pcall('HGET', name, field), false, hold_of(field)
-  if type(count) == 'table' and not string.find(count.err, 'WRONGTYPE', 1, true) then return count end
+  if type(count) == 'table' and not string.find(count.err, 'WRONGTYPE', 1, true) then
+    return count
+  end
   local is_hash = type(count) ~= 'table'
   count = type(count) == 'string' and tonumber(count) or -1
   for level = 1, math.min(count, LEVELS) do

@@ -6,20 +6,21 @@
 -- KEYS (none)
 -- ARGV grace_ms is_cluster
 -- reply {1, left_ms, ends_ms, id}
---                 left_ms: what is left of the grace, 0 when it is over; ends_ms: when it is over, by
---                 the server's clock; id: the term
+--                 left_ms: what is left of the grace, 0 when it is over; ends_ms: when it is over,
+--                 by the server's clock; id: the term
 --
 -- The term is the server's replication id: it is another one when a replica was promoted, and when
 -- the server was started anew (Redis docs, "Replication ID explained"). The key says in which term
--- the grace was begun, and when it ends. It is data like all others: after a failover or a restart it
--- is missing, or has an older id. In a cluster the term stands in several keys of a row, the first ones
--- that the node serves, and is looked for in all of the row: so it is found, too, when some of their
--- slots have moved. They are not declared, since only the node knows which ones it serves.
+-- the grace was begun, and when it ends. It is data like all others: after a failover or a restart
+-- it is missing, or has an older id. In a cluster the term stands in several keys of a row, the
+-- first ones that the node serves, and is looked for in all of the row: so it is found, too, when
+-- some of their slots have moved. They are not declared, since only the node knows which ones it
+-- serves.
 --
 -- Keeps: one script compares the id and begins the grace, so that no client can come in between. A
--- later greeting makes the grace no longer, nor does a clock that steps back. Nothing is written while
--- the term stays and stands where it is looked for first. Works at maxmemory: SET may be refused there,
--- but not behind another write.
+-- later greeting makes the grace no longer, nor does a clock that steps back. Nothing is written
+-- while the term stays and stands where it is looked for first. Works at maxmemory: SET may be
+-- refused there, but not behind another write.
 local grace_ms, is_cluster = tonumber(ARGV[1]), ARGV[2] == '1'
 local call, pcall, ROW, COPIES = redis.call, redis.pcall, 1024, 8
 -- include clock

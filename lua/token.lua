@@ -1,9 +1,9 @@
 -- SPDX-FileCopyrightText: hirelock contributors
 -- SPDX-License-Identifier: MIT
 -- Draws fencing tokens from a counter: the last one of `by`, as text, for a number loses digits
--- above 2^53; nil without a counter. `command` is redis.call or redis.pcall. by_clock '1': a counter
--- that is lower than the server's clock in nanoseconds is raised to that first. So tokens rise also
--- when a failover has lost the counter's last steps.
+-- above 2^53; nil without a counter. `command` is redis.call or redis.pcall. by_clock '1': a
+-- counter that is lower than the server's clock in nanoseconds is raised to that first. So tokens
+-- rise also when a failover has lost the counter's last steps.
 --
 -- Keeps: a counter is never lowered. Numbers of 19 digits are compared as far as Lua knows them,
 -- and the counter is left alone when it is close.

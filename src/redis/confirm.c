@@ -53,7 +53,8 @@ struct hli_op *hli_confirm_sent(struct hli_confirm *confirm, struct hli_op *op)
 
 bool hli_confirm_keep(struct hli_confirm *confirm, struct hli_op *op, struct hli_reply *reply)
 {
-    if (op->replicas == 0 || (op->script >= 0 && hli_script_is_refusal(op->script, reply)))
+    if (op->replicas == 0 ||
+        (op->script >= 0 && hli_script_is_refusal((hli_script_id)op->script, reply)))
         return false;
     op->reply = reply;
     TAILQ_INSERT_TAIL(&confirm->kept, op, link);
@@ -66,7 +67,7 @@ struct hli_op *hli_confirm_answered(struct hli_confirm *confirm, struct hli_ops 
 {
     unsigned behind = confirm->behind;
 
-    TAILQ_CONCAT(ret, &confirm->kept, link);
+    hli_ops_append(ret, &confirm->kept);
     confirm->is_waiting = confirm->keeps_for_loop = false;
     confirm->behind = 0;
     return behind > 0 ? confirm_wait_for(confirm, behind) : NULL;
@@ -80,7 +81,7 @@ void hli_confirm_drop(struct hli_confirm *confirm, struct hli_ops *ret)
         hli_reply_free(op->reply);
         op->reply = NULL;
     }
-    TAILQ_CONCAT(ret, &confirm->kept, link);
+    hli_ops_append(ret, &confirm->kept);
     confirm->is_waiting = confirm->keeps_for_loop = false;
     confirm->behind = 0;
 }

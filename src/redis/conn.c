@@ -538,7 +538,7 @@ void hli_conn_close(struct hli_conn *conn, const hl_error *err)
     atomic_store(&conn->in_flight_count, 0);
     conn->oldest_replies = 0;
     hli_confirm_drop(&conn->confirm, &orphans);
-    TAILQ_CONCAT(&orphans, &conn->in_flight, link);
+    hli_ops_append(&orphans, &conn->in_flight);
     atomic_store(&conn->fd, -1);
     hli_mutex_unlock(&conn->mutex);
     if (!was_open)

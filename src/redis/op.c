@@ -191,6 +191,17 @@ int hli_op_texts(struct hli_op *op, const char *const *words)
     return hli_args_end(&args, op);
 }
 
+/* By hand: of TAILQ_CONCAT clang-tidy counts the nesting. */
+void hli_ops_append(struct hli_ops *ops, struct hli_ops *more)
+{
+    struct hli_op *op;
+
+    while ((op = TAILQ_FIRST(more))) {
+        TAILQ_REMOVE(more, op, link);
+        TAILQ_INSERT_TAIL(ops, op, link);
+    }
+}
+
 bool hli_op_is_wanted(const struct hli_op *op)
 {
     return !op->is_wanted || op->is_wanted(op);

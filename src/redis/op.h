@@ -111,6 +111,9 @@ int hli_op_texts(struct hli_op *op, const char *const *words);
 
 bool hli_op_is_wanted(const struct hli_op *op);
 
+/* Moves all of the second list behind the first one. */
+void hli_ops_append(struct hli_ops *ops, struct hli_ops *more);
+
 /* Of a request that has run: have as many replicas what it wrote as it asked for? */
 bool hli_op_is_confirmed(const struct hli_op *op, const struct hli_answer *answer);
 /* How many have it, as in `replicas`; 0 of a request that asked for none. */

@@ -145,8 +145,8 @@ static const struct scene {
      "R:1 0 0 0 " READERS},
     {HLI_SCRIPT_RW_READ_RENEW, READS("R:1"), "n " HOLD("R:1"), "5000 R:1"},
     {HLI_SCRIPT_RW_READ_RECLAIM, READS("S:1"), "n " HOLD("R:1"), "5000 99999999999999 R:1 1"},
-    {HLI_SCRIPT_RW_READ_RECLAIM, "HSET n mode write W:1:write 1|PEXPIRE n 60000|",
-     "n " HOLD("R:1"), "5000 99999999999999 R:1 1"},
+    {HLI_SCRIPT_RW_READ_RECLAIM, "HSET n mode write W:1:write 1|PEXPIRE n 60000|", "n " HOLD("R:1"),
+     "5000 99999999999999 R:1 1"},
     {HLI_SCRIPT_RW_WRITE_ACQUIRE, "SET " WRITER " W:1|" READS("R:1") READS("S:1") OVER("T:1"),
      "n " WRITER, "A:1:write 5000 1 " WRITER " 500"},
     {HLI_SCRIPT_RW_WRITE_RELEASE,
@@ -382,7 +382,8 @@ ClusterLaw(script_cluster, each_script_runs_whole_or_changes_nothing_while_its_s
             outcomes[outcome]++;
     }
     for (int id = 0; id < HLI_SCRIPT_COUNT; id++)
-        check_msg(is_played[id] || id == HLI_SCRIPT_TERM /* it has no key in the slot */, "no scene of %s", hli_script_get((hli_script_id)id)->name);
+        check_msg(is_played[id] || id == HLI_SCRIPT_TERM /* it has no key in the slot */,
+                  "no scene of %s", hli_script_get((hli_script_id)id)->name);
     printf("whole %d, refused before %d, refused by the script %d\n", outcomes[WHOLE],
            outcomes[LATER], outcomes[REFUSED]);
     redisFree(ears);

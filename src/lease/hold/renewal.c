@@ -239,11 +239,9 @@ static void renewal_apply(const struct hli_renewal *renewal, struct hli_tenure *
     hli_turn_begin(&turn, tenure->name);
     tenure->is_renewing = tenure->renews_alone = false;
     if (hli_tenure_has_key(tenure) && !tenure->is_final && turn.now < hli_hold_validity(tenure)) {
-        if (!count)
-            renewal_failed(&turn, tenure);
-        else if (*count < 0)
+        if (count && *count < 0)
             hli_loss_declare(&turn, tenure, "gone");
-        else if (renewal_lacks_replicas(renewal, tenure))
+        else if (!count || renewal_lacks_replicas(renewal, tenure))
             renewal_failed(&turn, tenure);
         else
             renewal_succeeded(&turn, renewal, tenure);
