@@ -44,7 +44,7 @@ static const char *const plain_rights[] = {"+pubsub|numsub", "+publish", "+subsc
                                            "+unsubscribe", NULL};
 static const char *const no_rights[] = {NULL};
 static const char *const fenced_rights[] = {
-    "~redisson_lock_token:{lock:*", "+incrby", "+incr", "+get", "+set", NULL};
+    "~redisson_lock_token:{lock:*", "+incrby", "+get", "+set", NULL};
 static const char *const fair_rights[] = {"~redisson_lock_queue:{lock:*",
                                           "~redisson_lock_timeout:{lock:*",
                                           "~hirelock_fair:{lock:*",

@@ -91,7 +91,7 @@ SingleLaw(a_user, needs_incr_incrby_get_and_the_key_of_the_counter)
              " resetchannels &redisson_lock__channel:{stock} &hirelock:* -@all +evalsha "
              "+script|load +hget +hset +hincrby +hrandfield +del +pttl +pexpire +time +zadd "
              "+zpopmin +zcard +zrem +publish +subscribe +unsubscribe +pubsub|numsub "
-             "+incr +incrby +get");
+             "+incrby +get");
     struct actor *actor = actor_start();
     uint64_t token = 0;
     begin(CLIENT(.username = "locker", .password = "pw"));
