@@ -84,7 +84,7 @@ Law(a_user_without_the_right_to_count, is_told_so_and_holds_nothing)
 }
 
 /* The rights that docs/fenced-lock.md names. */
-SingleLaw(a_user, needs_incr_incrby_get_and_the_key_of_the_counter)
+SingleLaw(a_user, needs_incrby_get_and_the_key_of_the_counter)
 {
     redis_do(server,
              "ACL SETUSER locker on >pw resetkeys ~stock ~hirelock_queue:{stock} ~" COUNTER
