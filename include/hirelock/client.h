@@ -8,9 +8,9 @@
  * hirelock-call and hirelock-login), which block every signal. One pthread_atfork handler is the
  * only process-wide change.
  *
- * Does not guarantee: that a hold survives an outage longer than its lease, or exclusion across an
- * asynchronous failover (redis.io, "Distributed Locks with Redis"; M. Kleppmann, "How to do
- * distributed locking", 2016).
+ * Does not guarantee: that a hold survives an outage longer than its lease; nor, without the option
+ * failover_grace_ms, exclusion across an asynchronous failover (redis.io, "Distributed Locks with
+ * Redis"; M. Kleppmann, "How to do distributed locking", 2016).
  *
  * Async calls: a completion runs exactly once if its call returned 0, and never otherwise. It does
  * not run inside the call, and may run before the call has returned. An async call reads all its

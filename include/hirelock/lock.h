@@ -12,9 +12,10 @@
  * A dead holder blocks others for at most its remaining lease and one poll period; a lost wake-up
  * costs at most one poll period.
  *
- * Does not guarantee: exclusion across an asynchronous failover, loss of the server's data, another
- * program's DEL, or a step of the server's clock. A holder that is paused for longer than its lease
- * learns of the loss only when it runs again.
+ * Does not guarantee: exclusion across an asynchronous failover or loss of the server's data,
+ * without the client's failover_grace_ms; nor across another program's DEL, or a step of the
+ * server's clock. A holder that is paused for longer than its lease learns of the loss only when it
+ * runs again.
  *
  * Holds. The first acquire of an owner begins a hold; further acquires by the same owner nest, each
  * needs its own release, and the last release ends the hold. The watchdog renews a hold until its
