@@ -6,34 +6,9 @@
  * in the next one: the linker puts a stop in front of hli_link_send() for it.
  */
 #include "lease/state/grace.h"
+#include "stop_before_sending.h"
 #include "support/actor.h"
-#include "support/deadline.h"
 #include "support/grace.h"
-
-void __real_hli_link_send(struct hli_link *link, struct hli_op *op);
-void __wrap_hli_link_send(struct hli_link *link, struct hli_op *op);
-
-static _Thread_local bool is_to_stop;
-static atomic_bool has_stopped, may_go_on, has_sent;
-
-static bool is_set(void *flag)
-{
-    return *(atomic_bool *)flag;
-}
-
-void __wrap_hli_link_send(struct hli_link *link, struct hli_op *op)
-{
-    bool stops = is_to_stop;
-
-    is_to_stop = false;
-    if (stops) {
-        has_stopped = true;
-        wait_until(is_set, &may_go_on, 60000);
-    }
-    __real_hli_link_send(link, op);
-    if (stops)
-        has_sent = true;
-}
 
 hli_ns __real_hli_grace_until(const struct hli_name *name, hli_ns now);
 hli_ns __wrap_hli_grace_until(const struct hli_name *name, hli_ns now);

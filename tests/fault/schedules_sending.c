@@ -7,6 +7,7 @@
  */
 #include "integration/two_links.h"
 #include "lease/calls/client.h"
+#include "stop_before_sending.h"
 #include "support/actor.h"
 
 #define WRITE(text)                                                                                \
@@ -14,30 +15,6 @@
                         .key = "data",                                                             \
                         .value = (text),                                                           \
                         .value_length = strlen(text)})
-
-void __real_hli_link_send(struct hli_link *link, struct hli_op *op);
-void __wrap_hli_link_send(struct hli_link *link, struct hli_op *op);
-
-static _Thread_local bool is_to_stop;
-static atomic_bool has_stopped, may_go_on, has_sent;
-
-static bool is_set(void *flag)
-{
-    return *(atomic_bool *)flag;
-}
-
-void __wrap_hli_link_send(struct hli_link *link, struct hli_op *op)
-{
-    bool stops = is_to_stop;
-    is_to_stop = false;
-    if (stops) {
-        has_stopped = true;
-        wait_until(is_set, &may_go_on, 60000);
-    }
-    __real_hli_link_send(link, op);
-    if (stops)
-        has_sent = true;
-}
 
 static struct recorder got = RECORDER_INIT, next_got = RECORDER_INIT, wrote = RECORDER_INIT;
 static struct actor *second;

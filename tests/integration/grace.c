@@ -29,12 +29,6 @@ static const hl_lock_kind kinds[] = {HL_LOCK_REENTRANT, HL_LOCK_FAIR, HL_LOCK_FE
                                      HL_LOCK_SPIN,      HL_LOCK_READ, HL_LOCK_WRITE};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-static hl_lock *new_kind(hl_client *client, const char *name, hl_lock_kind kind)
-{
-    return new_lock_with(client, name,
-                         &(hl_lock_options){.size = sizeof(hl_lock_options), .kind = kind});
-}
-
 /* A server of its own that is killed and started anew. */
 static void graceful_up(void)
 {
@@ -318,6 +312,19 @@ GraceLaw(refuses_leases_that_it_would_not_outlast)
     expect_ok(hl_lock_release(lock, ERR));
 }
 
+/* The holder ends its hold by this job while the server, which loses it, is down. */
+static void end_while_it_restarts(hl_client *client, struct actor *holder, void (*job)(void *lock),
+                                  hl_lock *lock)
+{
+    redis_server_kill(server);
+    redis_server_wipe(server);
+    actor_begin(holder, job, lock);
+    while (stats_of(client).holds_now > 0)
+        deadline_nap();
+    redis_server_restart(server);
+    actor_await(holder);
+}
+
 static void release_it(void *lock)
 {
     expect_ok(hl_lock_release(lock, ERR));
@@ -333,13 +340,7 @@ GraceLaw(reports_a_release_of_a_hold_that_the_server_lost_as_one)
 
     await_grace(client);
     expect_ok(actor_acquire(holder, lock, WAITING));
-    redis_server_kill(server);
-    redis_server_wipe(server);
-    actor_begin(holder, release_it, lock);
-    while (stats_of(client).holds_now > 0)
-        deadline_nap();
-    redis_server_restart(server);
-    actor_await(holder);
+    end_while_it_restarts(client, holder, release_it, lock);
     check_int(stats_of(client).reclaims, 0);
     check_int(stats_of(client).losses, 0);
 }
@@ -360,13 +361,7 @@ GraceLaw(writes_for_a_hold_that_the_server_lost)
 
     await_grace(client);
     expect_ok(actor_acquire(holder, lock, WAITING));
-    redis_server_kill(server);
-    redis_server_wipe(server);
-    actor_begin(holder, write_it, lock);
-    while (stats_of(client).holds_now > 0)
-        deadline_nap();
-    redis_server_restart(server);
-    actor_await(holder);
+    end_while_it_restarts(client, holder, write_it, lock);
     check_int(redis_int(server, "GET data"), 7);
 }
 

@@ -17,12 +17,6 @@ static const hl_lock_kind kinds[] = {HL_LOCK_REENTRANT, HL_LOCK_FAIR, HL_LOCK_FE
                                      HL_LOCK_SPIN,      HL_LOCK_READ, HL_LOCK_WRITE};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-static hl_lock *new_kind(hl_client *client, const char *name, hl_lock_kind kind)
-{
-    return new_lock_with(client, name,
-                         &(hl_lock_options){.size = sizeof(hl_lock_options), .kind = kind});
-}
-
 ReplicaLaw(replicas, have_a_lock_of_each_kind_when_its_acquire_returns)
 {
     hl_client *client = open_client(REPLICATED());

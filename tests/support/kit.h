@@ -69,6 +69,11 @@ hl_client *open_client(const hl_client_options *options); /* of `server`, or of 
 hl_client *open_client_at(const char *url, const hl_client_options *options);
 hl_lock *new_lock(hl_client *client, const char *name); /* with this run's options: handle.h */
 hl_lock *new_lock_with(hl_client *client, const char *name, const hl_lock_options *options);
+static inline hl_lock *new_kind(hl_client *client, const char *name, hl_lock_kind kind)
+{
+    return new_lock_with(client, name,
+                         &(hl_lock_options){.size = sizeof(hl_lock_options), .kind = kind});
+}
 hl_lock *keep_lock(hl_lock *lock); /* server_down() frees a lock that the test made itself */
 hl_owner *new_owner(hl_client *client);
 hl_cancel *new_cancel(void);
