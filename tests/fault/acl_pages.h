@@ -43,8 +43,8 @@ static const char *const sharded_rights[] = {"+pubsub|shardnumsub", "+spublish",
 static const char *const plain_rights[] = {"+pubsub|numsub", "+publish", "+subscribe",
                                            "+unsubscribe", NULL};
 static const char *const no_rights[] = {NULL};
-static const char *const fenced_rights[] = {
-    "~redisson_lock_token:{lock:*", "+incrby", "+get", "+set", NULL};
+static const char *const fenced_rights[] = {"~redisson_lock_token:{lock:*", "+incrby", "+get",
+                                            "+set", NULL};
 static const char *const fair_rights[] = {"~redisson_lock_queue:{lock:*",
                                           "~redisson_lock_timeout:{lock:*",
                                           "~hirelock_fair:{lock:*",
