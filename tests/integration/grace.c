@@ -312,12 +312,15 @@ GraceLaw(refuses_leases_that_it_would_not_outlast)
     expect_ok(hl_lock_release(lock, ERR));
 }
 
-/* The holder ends its hold by this job while the server, which loses it, is down. */
+/* The holder ends its hold by this job while the server, which loses it, is down; the client knows
+ * that by then, so nothing is sent to a server that does not answer. */
 static void end_while_it_restarts(hl_client *client, struct actor *holder, void (*job)(void *lock),
                                   hl_lock *lock)
 {
     redis_server_kill(server);
     redis_server_wipe(server);
+    while (stats_of(client).nodes_now > 0)
+        deadline_nap();
     actor_begin(holder, job, lock);
     while (stats_of(client).holds_now > 0)
         deadline_nap();
