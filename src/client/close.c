@@ -112,6 +112,7 @@ static void close_await_calls(hl_client *client)
 void hli_client_stop(hl_client *client)
 {
     atomic_store(&client->is_closed, true);
+    hli_wakefd_fire_all(); /* the loops of other clients end the calls that this one shares */
     if (client->topology) {
         close_run(client, close_names);
         close_await_releases(client);

@@ -189,12 +189,27 @@ static void link_meet_term(struct hli_link *link)
                       atomic_load(&link->term.grace_until));
 }
 
+/* The first 16 of the 40 digits tell servers apart. */
+static void link_note_server(struct hli_link *link)
+{
+    char digits[17];
+
+    snprintf(digits, sizeof(digits), "%s", link->handshake[HLI_LINK_COMMANDS].now.run_id);
+    atomic_store(&link->server, strtoull(digits, NULL, 16));
+}
+
+uint64_t hli_link_server(const struct hli_link *link)
+{
+    return atomic_load(&link->server);
+}
+
 static void link_come_up(struct hli_link *link)
 {
     link->state = HLI_LINK_UP;
     link->up_since = hli_now();
     link_count_up(link, true);
     hli_loader_reset(&link->loader);
+    link_note_server(link);
     for (int i = 0; i < HLI_LINK_CONNS; i++)
         hli_handshake_deinit(&link->handshake[i]);
     link_hide(link, link->url->login.password);

@@ -103,6 +103,10 @@ int64_t hli_link_take_grace_ms(struct hli_link *first);
 
 struct hli_pubsub *hli_link_pubsub(struct hli_link *link); /* the first link's; loop thread */
 
+/* A number of the server behind the link, which is the same for all processes: until the server
+ * starts anew, or is another one. 0: not known. Any thread. */
+uint64_t hli_link_server(const struct hli_link *link);
+
 /* "127.0.0.1:6379" */
 void hli_link_where(struct hli_link *link, char text[HLI_WHERE_SIZE]); /* any thread */
 

@@ -129,7 +129,7 @@ static bool acquire_check(struct hli_wait *wait, hli_ns now)
     bool goes_on = !wait->is_finished;
     hli_ns outage_at = acquire_outage_at(&turn, acquire);
     if (goes_on && hli_wait_is_cancelled(wait))
-        hli_waiters_fail(&turn, acquire, HL_ECANCELED, "cancelled");
+        hli_waiters_fail(&turn, acquire, HL_ECANCELED, hli_wait_why_cancelled(wait));
     else if (goes_on && now >= wait->deadline)
         hli_acquire_time_out(&turn, acquire);
     else if (goes_on && now >= outage_at)
@@ -199,7 +199,7 @@ static void acquire_begin(struct hli_turn *turn, struct hli_acquire *acquire)
     bool is_held = outer && hli_hold_is_valid(outer, turn->now);
 
     if (hli_wait_is_cancelled(&acquire->wait))
-        hli_waiters_fail(turn, acquire, HL_ECANCELED, "cancelled");
+        hli_waiters_fail(turn, acquire, HL_ECANCELED, hli_wait_why_cancelled(&acquire->wait));
     else if (is_held && acquire->mode.is_nonreentrant)
         hli_waiters_fail(turn, acquire, HL_EDEADLK, "its owner holds it already");
     else if (is_held && acquire->mode.is_fenced && outer->hold.token == 0)

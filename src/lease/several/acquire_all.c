@@ -1,17 +1,18 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Acquire-all. Each event of a member ends in acquire_all_kick(), which calls acquire_all_step();
- * that derives the next action from the state of all members. While the call waits for a member,
- * only the members before `next` are held; others that a batch took are given back.
+ * Acquire-all: its steps. Each event of a member ends in acquire_all_kick(), which calls
+ * acquire_all_step(); that derives the next action from the state of all members. While the call
+ * waits for a member, only the members before `next` are held; others that a batch took are given
+ * back.
  */
 #include "lease/several/acquire_all.h"
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/random.h"
 #include "lease/hold/loss.h"
 #include "lease/state/command.h"
-#include "lease/state/grace.h"
 
 static void acquire_all_step(struct hli_acquire_all *all);
 
@@ -44,16 +45,16 @@ static void acquire_all_end(struct hli_acquire_all *all, int code)
     all->wait.code = code;
     atomic_store(&all->is_over, true);
     hli_wait_wake(&all->wait); /* from here on the call's own thread goes on */
+    if (all->span)
+        hli_span_drop(all->span); /* the run's */
 }
 
-/* Releases held members in reverse order, and withdraws members that ask. False: the result of one
- * is about to be reported. */
-static bool acquire_all_give_back(struct hli_acquire_all *all, size_t from, size_t end)
+bool hli_acquire_all_give_back(struct hli_acquire_all *all, size_t from, size_t end)
 {
     bool is_quiet = true;
 
     for (size_t i = end; i-- > from;) {
-        struct hli_member *member = &all->members[i];
+        struct hli_member *member = all->sequence.at[i];
         if (hli_member_state_of(member) == HLI_MEMBER_ASKS)
             is_quiet = hli_member_withdraw(member, NULL, NULL) && is_quiet;
         else if (hli_member_is_held(member))
@@ -64,15 +65,30 @@ static bool acquire_all_give_back(struct hli_acquire_all *all, size_t from, size
 
 static void acquire_all_stop(struct hli_acquire_all *all)
 {
-    if (acquire_all_give_back(all, 0, all->count))
+    if (hli_acquire_all_give_back(all, 0, all->count))
         acquire_all_end(all, all->stop_code);
+}
+
+/* Is a member that the call holds the same lock as this one, which is busy? Then the call ends. */
+static bool acquire_all_has_twin(struct hli_acquire_all *all, const struct hli_member *member)
+{
+    for (size_t i = 0; all->span && i < all->count; i++) {
+        if (!hli_member_is_twin_of(member, &all->members[i]))
+            continue;
+        all->stop_code = hli_name_fail(all->wait.err, HL_EDEADLK, member->acquire.name, "acquire",
+                                       "it is a member twice, by two clients of one server");
+        return true;
+    }
+    return false;
 }
 
 static void acquire_all_fail(struct hli_acquire_all *all, const struct hli_member *member)
 {
-    all->stop_code = hli_member_code(member);
-    if (all->wait.err)
-        *all->wait.err = member->err;
+    if (hli_member_code(member) == HL_ECANCELED || !acquire_all_has_twin(all, member)) {
+        all->stop_code = hli_member_code(member);
+        if (all->wait.err)
+            *all->wait.err = member->err;
+    }
     acquire_all_stop(all);
 }
 
@@ -80,9 +96,23 @@ static void acquire_all_fail(struct hli_acquire_all *all, const struct hli_membe
 static struct hli_member *acquire_all_find_failed(struct hli_acquire_all *all)
 {
     for (size_t i = all->next; i < all->batch_end; i++)
-        if (hli_member_has_failed(&all->members[i]))
-            return &all->members[i];
+        if (hli_member_has_failed(all->sequence.at[i]))
+            return all->sequence.at[i];
     return NULL;
+}
+
+/* The call is about to wait: from now on the strict order holds, for what it has taken, too. */
+static void acquire_all_be_strict(struct hli_acquire_all *all)
+{
+    hli_sequence_be_strict(&all->sequence);
+    all->next = 0;
+    all->batch_end = all->count;
+}
+
+static void acquire_all_skip_held(struct hli_acquire_all *all, size_t end)
+{
+    while (all->next < end && hli_member_is_held(all->sequence.at[all->next]))
+        all->next++;
 }
 
 /* All answers of a batch are handed out. A member may ask again nevertheless (its answer came too
@@ -90,9 +120,12 @@ static struct hli_member *acquire_all_find_failed(struct hli_acquire_all *all)
  * be reported. */
 static bool acquire_all_trim(struct hli_acquire_all *all)
 {
-    while (all->next < all->batch_end && hli_member_is_held(&all->members[all->next]))
-        all->next++;
-    bool is_trimmed = acquire_all_give_back(all, all->next + 1, all->batch_end);
+    acquire_all_skip_held(all, all->batch_end);
+    if (all->next < all->batch_end && !all->sequence.is_strict) {
+        acquire_all_be_strict(all);
+        acquire_all_skip_held(all, all->batch_end);
+    }
+    bool is_trimmed = hli_acquire_all_give_back(all, all->next + 1, all->batch_end);
     if (is_trimmed)
         atomic_store(&all->batch_state, HLI_BATCH_NONE);
     return is_trimmed;
@@ -114,28 +147,23 @@ static bool acquire_all_is_settled(struct hli_acquire_all *all)
 /* Lease times do not run while the call waits: until it returns, the watchdog renews its holds. The
  * lease is at least a claim, so that a granted process has time to come, and at most the watchdog's
  * lease. */
-static void acquire_all_keep_alive(struct hli_acquire_all *all)
+static int64_t acquire_all_alive_ms(const struct hli_acquire_all *all, const hl_client *client)
 {
-    const hl_client *client = all->wait.client;
     int64_t claim_ms = hli_command_claim_ms(client);
     int64_t lease_ms = all->options.lease_ms > claim_ms ? all->options.lease_ms : claim_ms;
 
-    if (all->options.lease_ms == 0)
-        return;
-    if (lease_ms > client->settings.watchdog_timeout_ms)
-        lease_ms = client->settings.watchdog_timeout_ms;
-    for (size_t i = 0; i < all->next; i++)
-        hli_member_keep_alive(&all->members[i], lease_ms);
+    return lease_ms > client->settings.watchdog_timeout_ms ? client->settings.watchdog_timeout_ms
+                                                           : lease_ms;
 }
 
-/* Which names can one request acquire, if they share a lane? Those of a kind with acquire_all. */
-static bool acquire_all_may_batch(const struct hli_acquire_all *all,
-                                  const struct hli_member *member)
+static void acquire_all_keep_alive(struct hli_acquire_all *all)
 {
-    const struct hli_acquire *acquire = &member->acquire;
-
-    return !all->alone && !member->is_nested && acquire->name->kind->acquire_all &&
-           !acquire->mode.is_fenced && acquire->mode.backoff_ms == 0;
+    if (all->options.lease_ms == 0)
+        return;
+    for (size_t i = 0; i < all->next; i++) {
+        struct hli_member *member = all->sequence.at[i];
+        hli_member_keep_alive(member, acquire_all_alive_ms(all, member->acquire.name->client));
+    }
 }
 
 /* A request that was begun, and is not sent after all. */
@@ -165,9 +193,9 @@ static struct hli_op *acquire_all_begin_together(struct hli_acquire_all *all,
 
 /* A further member of the batch takes the lane of the first, whose connection the request takes.
  * Another call may have sent it elsewhere before it has begun. */
-static bool acquire_all_joins_lane(const struct hli_acquire_all *all, struct hli_member *member)
+static bool acquire_all_joins_lane(struct hli_acquire_all *all, struct hli_member *member)
 {
-    const struct hli_name *first = all->members[all->next].acquire.name;
+    const struct hli_name *first = all->sequence.at[all->next]->acquire.name;
 
     hli_name_join_lane(member->acquire.name, first);
     return hli_name_shares_lane(member->acquire.name, first);
@@ -181,9 +209,9 @@ static void acquire_all_collect(struct hli_acquire_all *all)
 
     batch->count = 0;
     for (size_t i = all->next; i < all->count; i++) {
-        struct hli_member *member = &all->members[i];
+        struct hli_member *member = all->sequence.at[i];
         if (i > all->next &&
-            (!acquire_all_may_batch(all, member) || !acquire_all_joins_lane(all, member)))
+            (all->alone || !hli_member_may_share(member) || !acquire_all_joins_lane(all, member)))
             return;
         if (member->is_nested || !(op = acquire_all_begin_together(all, member))) {
             if (i > all->next && hli_member_state_of(member) == HLI_MEMBER_ASKS)
@@ -195,34 +223,47 @@ static void acquire_all_collect(struct hli_acquire_all *all)
             return;
         }
         batch->ops[batch->count++] = op;
-        if (!acquire_all_may_batch(all, member))
+        if (all->alone || !hli_member_may_share(member))
             return;
     }
 }
 
 static void acquire_all_send_first(struct hli_acquire_all *all)
 {
-    hli_link_send(hli_name_link(all->members[all->next].acquire.name), all->batch.ops[0]);
+    hli_link_send(hli_name_link(all->sequence.at[all->next]->acquire.name), all->batch.ops[0]);
 }
 
-/* Without memory for the batch's request the first goes alone; the others come later. */
+/* Makes the next step in the strict order, and gives back what the call has out of it. */
+static void acquire_all_go_on_strictly(struct hli_acquire_all *all)
+{
+    acquire_all_be_strict(all);
+    atomic_store(&all->batch_state, HLI_BATCH_DONE);
+    acquire_all_kick(all);
+}
+
+/* Without memory for the batch's request the first goes alone; the others come later. Only in the
+ * strict order may one go alone, as it waits if it is busy. */
 static void acquire_all_unbatch(struct hli_acquire_all *all)
 {
     struct hli_batch *batch = &all->batch;
+    size_t kept = all->sequence.is_strict ? 1 : 0;
 
-    for (size_t i = 1; i < batch->count; i++)
-        hli_member_withdraw(&all->members[all->next + i], batch->ops[i], &acquire_all_unsent);
-    acquire_all_send_first(all);
+    for (size_t i = kept; i < batch->count; i++)
+        hli_member_withdraw(all->sequence.at[all->next + i], batch->ops[i], &acquire_all_unsent);
+    if (kept > 0)
+        acquire_all_send_first(all);
+    else
+        acquire_all_go_on_strictly(all);
 }
 
 static void acquire_all_send(struct hli_acquire_all *all)
 {
     struct hli_batch *batch = &all->batch;
-    const struct hli_acquire *first = &all->members[all->next].acquire;
+    const struct hli_acquire *first = &all->sequence.at[all->next]->acquire;
     const struct hli_acquire_request request = {
         .lease_ms = first->lease_ms, .count = 1, .queues = !first->is_try};
 
-    if (batch->count == 1) {
+    if (batch->count == 1 && all->sequence.is_strict) {
         acquire_all_send_first(all);
     } else if (first->name->kind->acquire_all(batch, &request) < 0) {
         acquire_all_unbatch(all);
@@ -236,17 +277,89 @@ static void acquire_all_send(struct hli_acquire_all *all)
 
 static void acquire_all_go_on(struct hli_acquire_all *all)
 {
-    struct hli_member *member = &all->members[all->next];
+    struct hli_member *member = all->sequence.at[all->next];
 
     if (!member->is_nested)
         acquire_all_keep_alive(all);
     acquire_all_collect(all);
     if (all->batch.count > 0) {
         acquire_all_send(all);
+    } else if (!all->sequence.is_strict) {
+        acquire_all_go_on_strictly(all);
     } else if (hli_member_state_of(member) == HLI_MEMBER_NEW) {
         acquire_all_part_asks(all, member);
         hli_acquire_start_part(&member->acquire);
     }
+}
+
+enum { ACQUIRE_ALL_PATIENCE_MS = 16, ACQUIRE_ALL_PATIENCE_MOST_MS = 128 };
+
+/* So long does a call hold other members of a tie while it waits for one. The time is random: of
+ * two callers that hold what the other one waits for, one gives way while the other still waits.
+ * It grows, as the answers of a server that is far away take their time. */
+static void acquire_all_be_patient(struct hli_acquire_all *all, const struct hli_member *member)
+{
+    if (all->patience_ms < ACQUIRE_ALL_PATIENCE_MOST_MS)
+        all->patience_ms *= 2;
+    all->tied = member;
+    all->patient_until =
+        hli_after_ms(hli_now(), all->patience_ms + hli_random_upto(all->patience_ms));
+    hli_async_ref(&all->async); /* the timer's */
+    if (!hli_timer_set(all->wait.client->loop, &all->patience, all->patient_until))
+        hli_async_unref(&all->async);
+}
+
+static void acquire_all_on_patience_orphaned(void *arg)
+{
+    struct hli_acquire_all *all = arg;
+
+    hli_async_unref(&all->async); /* the timer's */
+}
+
+static void acquire_all_on_patience(void *arg)
+{
+    acquire_all_kick(arg);
+    acquire_all_on_patience_orphaned(arg);
+}
+
+/* Gives back what it holds of the tie, and keeps its place in the queue of the member for which it
+ * waits. */
+static void acquire_all_give_way(struct hli_acquire_all *all, size_t first)
+{
+    all->tied = NULL;
+    if (acquire_all_has_twin(all, all->sequence.at[all->next])) {
+        acquire_all_stop(all);
+        return;
+    }
+    hli_acquire_all_give_back(all, first, all->next);
+    hli_sequence_prefer(&all->sequence, first, all->next);
+    all->next = first;
+}
+
+/* While the call waits: two callers may take the members of a tie in different orders. */
+static void acquire_all_mind_tie(struct hli_acquire_all *all, const struct hli_member *member)
+{
+    size_t first = all->next;
+
+    if (all->sequence.is_strict && !member->is_nested)
+        first = hli_sequence_tie(&all->sequence, all->next);
+    if (first == all->next)
+        all->tied = NULL;
+    else if (all->tied != member)
+        acquire_all_be_patient(all, member);
+    else if (hli_now() >= all->patient_until)
+        acquire_all_give_way(all, first);
+}
+
+static void acquire_all_await(struct hli_acquire_all *all, struct hli_member *member)
+{
+    atomic_store(&all->awaited, member);
+    if (hli_member_state_of(member) == HLI_MEMBER_NEW)
+        acquire_all_go_on(all);
+    else if (!member->is_nested)
+        acquire_all_keep_alive(all);
+    if (all->span)
+        acquire_all_mind_tie(all, all->sequence.at[all->next]);
 }
 
 static void acquire_all_step(struct hli_acquire_all *all)
@@ -259,17 +372,14 @@ static void acquire_all_step(struct hli_acquire_all *all)
     }
     if (!acquire_all_is_settled(all))
         return;
-    while (all->next < all->count && hli_member_is_held(&all->members[all->next]))
-        all->next++;
-    struct hli_member *member = all->next < all->count ? &all->members[all->next] : NULL;
+    acquire_all_skip_held(all, all->count);
+    struct hli_member *member = all->next < all->count ? all->sequence.at[all->next] : NULL;
     if (!member)
         acquire_all_end(all, HL_OK);
     else if (hli_member_has_failed(member))
         acquire_all_fail(all, member);
-    else if (hli_member_state_of(member) == HLI_MEMBER_NEW)
-        acquire_all_go_on(all);
-    else if (!member->is_nested)
-        acquire_all_keep_alive(all);
+    else
+        acquire_all_await(all, member);
 }
 
 /* A member without a reply of its own is withdrawn, unless it is the kept one. */
@@ -277,7 +387,7 @@ static void acquire_all_tell(struct hli_batch *batch, size_t index, const struct
                              bool kept)
 {
     struct hli_acquire_all *all = HLI_OF(batch, struct hli_acquire_all, batch);
-    struct hli_member *member = &all->members[all->batch_end - batch->count + index];
+    struct hli_member *member = all->sequence.at[all->batch_end - batch->count + index];
     struct hli_answer own = *answer;
 
     atomic_store(&all->batch_state, HLI_BATCH_TELLING);
@@ -300,213 +410,26 @@ static void acquire_all_answered(struct hli_batch *batch)
     hli_async_unref(&all->async); /* the batch's */
 }
 
-enum { ACQUIRE_ALL_SOON_MS = 1 }; /* when to check again while the call waits for no member */
-
-static void acquire_all_freed(struct hli_async *async)
+void hli_acquire_all_prepare(struct hli_acquire_all *all)
 {
-    struct hli_acquire_all *all = HLI_OF(async, struct hli_acquire_all, async);
-
-    for (size_t i = 0; i < all->count; i++)
-        hli_acquire_deinit(&all->members[i].acquire);
-    hli_batch_deinit(&all->batch);
-    free(all);
-}
-
-/* The wait of the member that the call waits for; NULL while there is none. */
-static struct hli_wait *acquire_all_member_wait(struct hli_acquire_all *all)
-{
-    size_t next = all->next;
-    struct hli_member *member = next < all->count ? &all->members[next] : NULL;
-
-    return member && hli_member_state_of(member) == HLI_MEMBER_ASKS ? &member->acquire.wait : NULL;
-}
-
-/* Checks that member; the call ends with it. */
-static bool acquire_all_check(struct hli_wait *wait, hli_ns now)
-{
-    struct hli_acquire_all *all = HLI_OF(wait, struct hli_acquire_all, wait);
-    struct hli_wait *member = acquire_all_member_wait(all);
-
-    if (member)
-        member->check(member, now);
-    wait->check_at = member ? member->check_at : hli_after_ms(now, ACQUIRE_ALL_SOON_MS);
-    return !atomic_load(&all->is_over);
-}
-
-static bool acquire_all_awaits_message(struct hli_wait *wait)
-{
-    struct hli_wait *member = acquire_all_member_wait(HLI_OF(wait, struct hli_acquire_all, wait));
-
-    return member && member->awaits_message(member);
-}
-
-static int acquire_all_settle(struct hli_async *async);
-
-static void acquire_all_init(struct hli_acquire_all *all, hl_client *client,
-                             const hl_acquire_options *options,
-                             const struct hli_completion *completion)
-{
-    hl_error *err = completion->is_async ? &all->async.err : completion->err;
-    bool is_try = options->wait_ms == HL_NO_WAIT;
-
-    hli_async_init(&all->async, &all->wait, acquire_all_freed);
-    all->async.settle = acquire_all_settle;
-    all->async.completion = *completion;
-    all->options = *options;
-    hli_wait_init(&all->wait, client, is_try ? HL_WAIT_FOREVER : options->wait_ms, err);
-    all->wait.check = acquire_all_check;
-    all->wait.awaits_message = acquire_all_awaits_message;
-    all->wait.check_at = all->wait.first_check_at = hli_earlier(
-        all->wait.deadline, hli_after_ms(all->wait.started, client->settings.outage_timeout_ms));
-}
-
-/* max_hold and min_hold begin when the call returns. */
-static int acquire_all_add_part(struct hli_acquire_all *all, const struct hli_acquire_spec *spec)
-{
-    struct hli_member *member = &all->members[all->count];
-    hl_acquire_options options = all->options;
-    const struct hli_acquire_spec own = {spec->name, spec->mode, &options};
-
-    int rc =
-        HLI_GRACE_IS_ON(spec->name->client)
-            ? hli_grace_check(spec->name->client, "min_hold_ms", options.min_hold_ms, all->wait.err)
-            : 0;
-    if (rc < 0)
-        return rc;
-    options.max_hold_ms = options.min_hold_ms = 0;
-    rc = hli_acquire_init(&member->acquire, &own, all->wait.err);
-    if (rc < 0)
-        return rc;
-    member->all = all;
-    member->acquire.wait.err = &member->err;
-    member->acquire.wait.deadline = all->wait.deadline;
-    member->acquire.wait.cancel = options.cancel; /* the acquire-all's wait checks it */
-    member->acquire.wait.finished = acquire_all_part_finished;
-    member->acquire.wait.is_finished = true; /* the member is not begun */
-    all->count++;
-    return 0;
-}
-
-/* The order of members. A nested member that is sure to fail comes first, because it ends the whole
- * call. A nested member that can succeed comes last: it need not wait, and its hold is not changed
- * before all others are held. */
-enum acquire_all_rank {
-    ACQUIRE_ALL_FAILS,
-    ACQUIRE_ALL_FRESH,
-    ACQUIRE_ALL_NESTED,
-    ACQUIRE_ALL_RANKS
-};
-
-static enum acquire_all_rank acquire_all_rank_of(const struct hli_acquire_spec *spec)
-{
-    bool is_lost = false;
-
-    if (!hli_member_check_outer(spec->name, spec->options->owner, &is_lost))
-        return ACQUIRE_ALL_FRESH;
-    return is_lost || spec->mode.is_nonreentrant ? ACQUIRE_ALL_FAILS : ACQUIRE_ALL_NESTED;
-}
-
-static int acquire_all_add_parts(struct hli_acquire_all *all, const struct hli_acquire_spec *specs,
-                                 size_t count)
-{
-    enum acquire_all_rank rank[HLI_SEVERAL_LIMIT];
-
-    for (size_t i = 0; i < count; i++)
-        rank[i] = acquire_all_rank_of(&specs[i]);
-    for (int next = 0; next < ACQUIRE_ALL_RANKS; next++)
-        for (size_t i = 0; i < count; i++) {
-            if ((int)rank[i] != next)
-                continue;
-            int rc = acquire_all_add_part(all, &specs[i]);
-            if (rc < 0)
-                return rc;
-            all->members[all->count - 1].is_nested = rank[i] != ACQUIRE_ALL_FRESH;
-        }
-    return 0;
-}
-
-static int acquire_all_new(const struct hli_acquire_spec *specs, size_t count,
-                           const struct hli_completion *completion,
-                           struct hli_acquire_all **ret_all)
-{
-    hl_client *client = specs->name->client;
-    struct hli_acquire_all *all = calloc(1, sizeof(*all) + count * sizeof(struct hli_member));
-
-    if (!all)
-        return hli_no_memory(completion->err);
-    acquire_all_init(all, client, specs->options, completion);
-    int rc = hli_batch_init(&all->batch, count);
     all->batch.tell = acquire_all_tell;
     all->batch.answered = acquire_all_answered;
-    rc = rc < 0 ? hli_no_memory(all->wait.err) : acquire_all_add_parts(all, specs, count);
-    if (rc == 0) {
-        *ret_all = all;
-        return 0;
-    }
-    if (completion->is_async)
-        hli_fail(NULL, rc, "%s", all->async.err.text);
-    hli_async_unref(&all->async);
-    return rc;
+    all->patience = (struct hli_timer){
+        .run = acquire_all_on_patience, .orphaned = acquire_all_on_patience_orphaned, .arg = all};
+    all->patience_ms = ACQUIRE_ALL_PATIENCE_MS;
+    for (size_t i = 0; i < all->count; i++)
+        all->members[i].acquire.wait.finished = acquire_all_part_finished;
 }
 
-/* A member's hold was lost, or the answer lay in the socket for too long: the call begins once
- * more. */
-static int acquire_all_restart(struct hli_acquire_all *all)
+void hli_acquire_all_begin(struct hli_acquire_all *all)
 {
     all->next = 0;
-    atomic_store(&all->wait.gate.state, HLI_GATE_SHUT);
-    all->wait.check_at = hli_now();     /* its wait time may be over too */
+    all->tied = NULL;
+    hli_sequence_be_strict(&all->sequence);
+    if (all->span && !all->alone)
+        hli_sequence_gather(&all->sequence);
+    if (all->span)
+        hli_span_keep(all->span);
     atomic_store(&all->is_over, false); /* from here on a late kick may make the first step */
     acquire_all_kick(all);
-    return HLI_ASYNC_GOES_ON;
-}
-
-/* Accepts all members. Returns the first member that is not held any more, or NULL. */
-static struct hli_member *acquire_all_accept(struct hli_acquire_all *all)
-{
-    for (size_t i = 0; i < all->count; i++)
-        if (!hli_member_is_valid(&all->members[i]))
-            return &all->members[i];
-    for (size_t i = 0; i < all->count; i++)
-        if (!hli_member_accept(&all->members[i], &all->options))
-            return &all->members[i];
-    return NULL;
-}
-
-static int acquire_all_settle(struct hli_async *async)
-{
-    struct hli_acquire_all *all = HLI_OF(async, struct hli_acquire_all, async);
-
-    if (all->wait.code < 0)
-        return all->wait.code;
-    const struct hli_member *late = acquire_all_accept(all);
-    if (!late)
-        return HL_OK;
-    acquire_all_give_back(all, 0, all->count);
-    if (!late->is_nested)
-        return acquire_all_restart(all);
-    return hli_name_fail(all->wait.err, HL_ELOST, late->acquire.name, "acquire",
-                         "the hold ended before its release" HLI_LOSS_ADVICE);
-}
-
-static void acquire_all_start(struct hli_async *async)
-{
-    struct hli_acquire_all *all = HLI_OF(async, struct hli_acquire_all, async);
-
-    if (!async->completion.is_async) {
-        for (size_t i = 0; i < all->count; i++)
-            hli_acquire_yield_core(all->members[i].acquire.name);
-        hli_wait_lead(&all->wait, hli_name_choose_link(all->members[0].acquire.name));
-    }
-    hli_wait_attach(&all->wait, all->options.cancel);
-    acquire_all_kick(all);
-}
-
-int hli_acquire_all_run(const struct hli_acquire_spec *specs, size_t count,
-                        const struct hli_completion *completion)
-{
-    struct hli_acquire_all *all = NULL;
-    int rc = acquire_all_new(specs, count, completion, &all);
-
-    return rc < 0 ? rc : hli_async_run(&all->async, acquire_all_start);
 }

@@ -178,14 +178,15 @@ void hli_name_join_lane(struct hli_name *name, const struct hli_name *other)
 {
     unsigned lane = atomic_load(&other->lane);
 
-    if (name->slot == other->slot && lane != HLI_LANE_CONFIRMED &&
+    if (name->client == other->client && name->slot == other->slot && lane != HLI_LANE_CONFIRMED &&
         atomic_load(&name->lane) != lane && name_may_take_lanes(name))
         name_take_lane(name, lane);
 }
 
 bool hli_name_shares_lane(const struct hli_name *name, const struct hli_name *other)
 {
-    return name->slot == other->slot && atomic_load(&name->lane) == atomic_load(&other->lane);
+    return name->client == other->client && name->slot == other->slot &&
+           atomic_load(&name->lane) == atomic_load(&other->lane);
 }
 
 bool hli_name_forget_lane(struct hli_name *name)

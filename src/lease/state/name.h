@@ -77,7 +77,7 @@ void hli_name_join_lane(struct hli_name *name, const struct hli_name *other);
 /* The name takes the lane for requests that replicas confirm, unless something about it is under
  * way. It never leaves that lane. */
 void hli_name_take_confirmed_lane(struct hli_name *name);
-/* May one request be about both? Only if their slot and lane are the same. */
+/* May one request be about both? Only if their client, slot and lane are the same. */
 bool hli_name_shares_lane(const struct hli_name *name, const struct hli_name *other);
 /* If the name's lane is not open, as its slot has moved or the lane cannot come back, the name has
  * the first one from now on: the same link. A slot may return to the old server, where requests are

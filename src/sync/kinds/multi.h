@@ -5,6 +5,7 @@
 #define HLI_SYNC_KINDS_MULTI_H
 
 #include "base/ref.h"
+#include "lease/calls/span.h"
 #include "lease/several/batch.h"
 #include "sync/lock/lock.h"
 
@@ -13,6 +14,7 @@ struct hli_multi {      /* immutable but for `ref` */
     size_t count;       /* different members; `members` has the order of the acquires */
     size_t given;       /* locks that the caller gave, with repeats; each one's member is below */
     unsigned char member_of[HLI_SEVERAL_LIMIT];
+    struct hli_span *span; /* the members' clients, in the order given; NULL: there is one */
     char *name;
     size_t name_length;
     struct hl_lock members[];

@@ -9,6 +9,7 @@
 #include "base/versioned.h"
 #include "lease/several/acquire_all.h"
 #include "lease/several/release_all.h"
+#include "sync/common/acquire_options.h"
 #include "sync/kinds/multi.h"
 #include "sync/lock/lock_kind.h"
 
@@ -17,7 +18,7 @@
 
 /* The handle, with its members. */
 struct multi_lock {
-    struct hl_lock lock;     /* of the first member's name, for its client */
+    struct hl_lock lock;     /* of the name that was given first, for its client */
     struct hli_multi *multi; /* counted */
 };
 
@@ -48,8 +49,9 @@ static int multi_check_members(hl_lock *const *members, size_t count, hl_error *
             return hli_fail(err, HL_EINVAL, "a member is NULL");
         if (multi_of(members[i]))
             return hli_fail(err, HL_EINVAL, "a member is a multi-lock itself");
-        if (members[i]->handle.name->client != members[0]->handle.name->client)
-            return hli_fail(err, HL_EINVAL, "the members belong to several clients");
+        int rc = hli_client_check(members[i]->handle.name->client);
+        if (rc < 0)
+            return hli_fail(err, rc, "%s", hl_err_text(rc));
     }
     return 0;
 }
@@ -81,32 +83,66 @@ static void multi_set_options(struct multi_lock *handle, const hl_lock_options *
     }
 }
 
-static int multi_acquire(const hl_lock *lock, const hl_acquire_options *options,
-                         const struct hli_completion *completion)
+/* An explicit owner is one of a member's client; it may be that of all members. */
+static int multi_check_owner(const hl_lock *lock, const hl_owner *owner, hl_error *err)
+{
+    const struct hli_span *span = multi_of(lock)->span;
+
+    if (!owner->client || owner->client == lock->handle.name->client ||
+        (span && hli_span_place(span, owner->client) < span->count))
+        return 0;
+    return hli_fail(err, HL_EINVAL, "the owner belongs to another client");
+}
+
+static int multi_acquire_entered(const hl_lock *lock, const hl_acquire_options *options,
+                                 const struct hli_completion *completion)
 {
     const struct hli_multi *multi = multi_of(lock);
     struct hli_acquire_spec specs[HLI_SEVERAL_LIMIT];
+    struct hli_acquire_all_spec what = {lock->handle.name->client, multi->span, specs, 0};
+    int rc = multi_check_owner(lock, options->owner, completion->err);
     size_t ready = 0;
-    int rc = 0;
 
     while (rc == 0 && ready < multi->count) {
         rc = hli_lock_prepare(&multi->members[ready], options, &specs[ready], completion->err);
         ready += rc == 0;
     }
+    what.count = ready;
     if (rc == 0)
-        rc = hli_acquire_all_run(specs, ready, completion);
+        rc = hli_acquire_all_run(&what, completion);
     while (ready > 0)
         hli_name_unref(specs[--ready].name);
     return rc;
 }
 
+/* A completion may free the handle before this returns. */
+static int multi_acquire(const hl_lock *lock, const hl_acquire_options *options,
+                         const struct hli_completion *completion)
+{
+    struct hli_span *span = multi_of(lock)->span;
+
+    if (!span)
+        return multi_acquire_entered(lock, options, completion);
+    int rc = hli_span_enter(span);
+    if (rc < 0)
+        return hli_fail(completion->err, rc, "%s", hl_err_text(rc));
+    hli_span_ref(span);
+    rc = multi_acquire_entered(lock, options, completion);
+    hli_span_leave(span);
+    hli_span_unref(span);
+    return rc;
+}
+
 /* The members' names for this owner. A missing name is made, so that the release reports that its
  * lock is not held. */
-static int multi_release_items(const struct hli_multi *multi, const hl_owner *owner,
-                               struct hli_release_all_item *items, size_t *ret_count)
+static int multi_release_items(const struct hli_multi *multi, const struct hli_span *open,
+                               const hl_owner *owner, struct hli_release_all_item *items,
+                               size_t *ret_count)
 {
     for (size_t i = 0; i < multi->count; i++) {
         const hl_lock *member = &multi->members[i];
+        items[i].is_closed =
+            open && hli_span_place(open, member->handle.name->client) == open->count;
         items[i].name = hli_lock_look_up(member, owner, hli_name_get);
         if (!items[i].name)
             return HL_ENOMEM;
@@ -116,21 +152,58 @@ static int multi_release_items(const struct hli_multi *multi, const hl_owner *ow
     return 0;
 }
 
-static int multi_release(const hl_lock *lock, hl_owner *owner,
-                         const struct hli_completion *completion)
+/* open: those of the clients that are not closed; NULL if there is only one. */
+static int multi_release_entered(const hl_lock *lock, hl_owner *passed, struct hli_span *open,
+                                 const struct hli_completion *completion)
 {
     const struct hli_multi *multi = multi_of(lock);
     struct hli_release_all_item items[HLI_SEVERAL_LIMIT] = {{.name = NULL}};
     struct hli_release_all_spec what = {
-        .owner = owner,
+        .client = open ? open->clients[0] : lock->handle.name->client,
+        .span = open,
         .items = items,
         .codes = {.ret = completion->ret_codes, .count = multi->given}};
-    int rc = multi_release_items(multi, owner, items, &what.count);
+    int rc = hli_owner_read(NULL, passed, completion, &what.owner);
+
+    if (rc == 0)
+        rc = multi_check_owner(lock, what.owner, completion->err);
+    if (rc < 0)
+        return rc;
+    rc = multi_release_items(multi, open, what.owner, items, &what.count);
 
     memcpy(what.codes.item, multi->member_of, sizeof(multi->member_of));
     rc = rc < 0 ? hli_no_memory(completion->err) : hli_release_all_run(&what, completion);
     for (size_t i = 0; i < what.count; i++)
         hli_name_unref(items[i].name);
+    return rc;
+}
+
+/* The members of open clients are released also when another client is closed. */
+static int multi_release_span(const hl_lock *lock, hl_owner *owner,
+                              const struct hli_completion *completion)
+{
+    struct hli_span *open = NULL;
+    int rc = hli_span_enter_open(multi_of(lock)->span, &open);
+
+    if (rc < 0)
+        return hli_fail(completion->err, rc, "%s", hl_err_text(rc));
+    rc = multi_release_entered(lock, owner, open, completion);
+    hli_span_leave(open);
+    hli_span_unref(open);
+    return rc;
+}
+
+static int multi_release(const hl_lock *lock, hl_owner *owner,
+                         const struct hli_completion *completion)
+{
+    if (multi_of(lock)->span)
+        return multi_release_span(lock, owner, completion);
+    int rc = hli_handle_enter(&lock->handle, completion);
+    if (rc < 0)
+        return rc;
+    hl_client *client = lock->handle.name->client;
+    rc = multi_release_entered(lock, owner, NULL, completion);
+    hli_client_leave(client);
     return rc;
 }
 
@@ -183,6 +256,8 @@ struct multi_tour {
     hl_error err;
     hl_lock_info best;
     struct hli_completion completion;
+    hl_client *client; /* counted if the call is async: it runs the completion */
+    struct hli_callback callback;
 };
 
 /* Notes the next member's answer. True: there is another one to ask. */
@@ -200,8 +275,16 @@ static bool multi_tour_answered(struct multi_tour *tour, int code, const hl_lock
     return !ends && tour->next < tour->multi->count;
 }
 
-static void multi_tour_end(struct multi_tour *tour)
+static void multi_tour_free(struct multi_tour *tour)
 {
+    hli_multi_unref(tour->multi);
+    hli_client_unref(tour->client);
+    free(tour);
+}
+
+static void multi_tour_tell(struct hli_callback *callback)
+{
+    struct multi_tour *tour = HLI_OF(callback, struct multi_tour, callback);
     const hl_error *err = tour->code < 0 ? &tour->err : NULL;
     const struct hli_completion *completion = &tour->completion;
 
@@ -209,8 +292,22 @@ static void multi_tour_end(struct multi_tour *tour)
         completion->inspected(tour->code, err ? NULL : &tour->best, err, completion->arg);
     else
         completion->done(tour->code, err, completion->arg);
-    hli_multi_unref(tour->multi);
-    free(tour);
+    multi_tour_free(tour);
+}
+
+/* In a callback of the last member's client. If the call's own client is closed, that one serves.
+ */
+static void multi_tour_end(struct multi_tour *tour)
+{
+    hl_client *client = tour->client;
+
+    tour->callback.run = multi_tour_tell;
+    if (!tour->multi->span || hli_client_enter(client) < 0) {
+        multi_tour_tell(&tour->callback);
+        return;
+    }
+    hli_callbacks_post(&client->callbacks, &tour->callback);
+    hli_client_leave(client);
 }
 
 static int multi_tour_post(struct multi_tour *tour);
@@ -250,11 +347,11 @@ static int multi_tour_begin(const struct multi_tour *begun)
         return hli_no_memory(NULL);
     *tour = *begun;
     hli_ref_take(&tour->multi->ref);
-    int rc = multi_tour_post(tour);
-    if (rc < 0) {
-        hli_multi_unref(tour->multi);
-        free(tour);
-    }
+    hli_client_ref(tour->client);
+    int rc = hli_callbacks_want(&tour->client->callbacks);
+    rc = rc < 0 ? hli_no_memory(NULL) : multi_tour_post(tour);
+    if (rc < 0)
+        multi_tour_free(tour);
     return rc;
 }
 
@@ -281,7 +378,7 @@ static int multi_tour_run(const hl_lock *lock, struct multi_tour *tour)
 
     if (rc < 0)
         return rc;
-    hl_client *client = lock->handle.name->client;
+    hl_client *client = tour->client = lock->handle.name->client;
     rc = tour->completion.is_async ? multi_tour_begin(tour) : multi_tour_block(tour);
     hli_client_leave(client);
     return rc;
@@ -336,7 +433,7 @@ static int multi_make(hl_lock *const *members, size_t count, const hl_lock_optio
     }
     handle->multi = multi;
     handle->lock.type = &multi_type;
-    handle->lock.handle.name = multi->members[0].handle.name;
+    handle->lock.handle.name = members[0]->handle.name;
     hli_name_ref(handle->lock.handle.name);
     multi_set_options(handle, &options);
     *ret_lock = &handle->lock;
@@ -351,11 +448,7 @@ int hl_multi_lock_new(hl_lock *const *members, size_t count, const hl_lock_optio
     if (count < 1 || count > HLI_SEVERAL_LIMIT)
         return hli_fail(err, HL_EINVAL, "a multi-lock has 1 to %d members", HLI_SEVERAL_LIMIT);
     int rc = multi_check_members(members, count, err);
-    if (rc < 0)
-        return rc;
-    rc = hli_client_check(members[0]->handle.name->client);
-    return rc < 0 ? hli_fail(err, rc, "%s", hl_err_text(rc))
-                  : multi_make(members, count, options, ret_lock, err);
+    return rc < 0 ? rc : multi_make(members, count, options, ret_lock, err);
 }
 
 /* If the release does not begin, each member gets the code of the whole call. */

@@ -20,8 +20,8 @@ struct hli_lock_view {
     uint64_t token;
 };
 
-/* The verbs of lock.h for a multi-lock. For an acquire and a release the caller has entered the
- * client, and checked that the owner belongs to it. */
+/* The verbs of lock.h for a multi-lock. For an acquire the caller has entered the handle's client,
+ * and found out the owner, which may be that of any client; a release does both itself. */
 struct hli_lock_verbs { /* immutable */
     int (*acquire)(const hl_lock *lock, const hl_acquire_options *options,
                    const struct hli_completion *completion);
