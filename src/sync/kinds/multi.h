@@ -25,4 +25,10 @@ int hli_multi_new(hl_lock *const *members, size_t count, struct hli_multi **ret_
                   hl_error *err);
 void hli_multi_unref(struct hli_multi *multi); /* NULL is fine */
 
+/* These verbs on the members of a multi-lock, one after the other. */
+int hli_multi_inspect(const hl_lock *lock, struct hli_multi *multi,
+                      const struct hli_completion *completion);
+int hli_multi_force_release(const hl_lock *lock, struct hli_multi *multi,
+                            const struct hli_completion *completion);
+
 #endif
