@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "lease/hold/loss.h"
 #include "lease/several/acquire_all.h"
+#include "lease/state/grace.h"
 
 #include <stdlib.h>
 
@@ -30,15 +31,17 @@ static struct hli_member *acquire_all_awaited(struct hli_acquire_all *all)
     return member && hli_member_state_of(member) == HLI_MEMBER_ASKS ? member : NULL;
 }
 
-/* When an outage may end the call, of whichever client's server. */
-static hli_ns acquire_all_outage_at(const struct hli_acquire_all *all, hli_ns since)
+/* When to check next: at this time, or earlier if an outage of one of the servers that began by now
+ * may end the call then. */
+static hli_ns acquire_all_check_at(const struct hli_acquire_all *all, hli_ns now, hli_ns at)
 {
-    hli_ns at = hli_after_ms(since, all->wait.client->settings.outage_timeout_ms);
+    int64_t least_ms = all->wait.client->settings.outage_timeout_ms;
 
     for (size_t i = 0; all->span && i < all->span->count; i++)
-        at =
-            hli_earlier(at, hli_after_ms(since, all->span->clients[i]->settings.outage_timeout_ms));
-    return at;
+        if (all->span->clients[i]->settings.outage_timeout_ms < least_ms)
+            least_ms = all->span->clients[i]->settings.outage_timeout_ms;
+    hli_ns outage_at = hli_after_ms(now, least_ms);
+    return outage_at < at ? outage_at : at;
 }
 
 /* Checks that member; the call ends with it. The next member's server may be known for a shorter
@@ -54,7 +57,7 @@ static bool acquire_all_check(struct hli_wait *wait, hli_ns now)
         wait->check_at = member->acquire.wait.check_at;
     }
     if (all->span)
-        wait->check_at = hli_earlier(wait->check_at, acquire_all_outage_at(all, now));
+        wait->check_at = acquire_all_check_at(all, now, wait->check_at);
     return !atomic_load(&all->is_over);
 }
 
@@ -81,6 +84,8 @@ static void acquire_all_init(struct hli_acquire_all *all, const struct hli_acqui
     all->async.settle = acquire_all_settle;
     all->async.completion = *completion;
     all->options = *options;
+    all->at = (struct hli_member **)&all->members[what->count];
+    all->is_strict = true;
     all->span = what->span;
     if (all->span)
         hli_span_ref(all->span);
@@ -89,36 +94,72 @@ static void acquire_all_init(struct hli_acquire_all *all, const struct hli_acqui
     all->wait.check = acquire_all_check;
     all->wait.awaits_message = acquire_all_awaits_message;
     all->wait.check_at = all->wait.first_check_at =
-        hli_earlier(all->wait.deadline, acquire_all_outage_at(all, all->wait.started));
+        acquire_all_check_at(all, all->wait.started, all->wait.deadline);
 }
 
-static void acquire_all_adopt(struct hli_acquire_all *all, struct hli_member *member)
+/* max_hold and min_hold begin when the call returns. */
+static int acquire_all_add_part(struct hli_acquire_all *all, const struct hli_acquire_spec *spec)
 {
-    struct hli_wait *wait = &member->acquire.wait;
+    struct hli_member *member = &all->members[all->count];
+    hl_client *client = spec->name->client;
+    hl_acquire_options options = all->options;
+    const struct hli_acquire_spec own = {spec->name, spec->mode, &options};
+    int rc = 0;
 
+    if (HLI_GRACE_IS_ON(client))
+        rc = hli_grace_check(client, "min_hold_ms", options.min_hold_ms, all->wait.err);
+    if (rc < 0)
+        return rc;
+    options.max_hold_ms = options.min_hold_ms = 0;
+    rc = hli_acquire_init(&member->acquire, &own, all->wait.err);
+    if (rc < 0)
+        return rc;
     member->all = all;
-    wait->err = &member->err;
-    wait->deadline = all->wait.deadline;
-    wait->cancel = all->options.cancel; /* the acquire-all's wait checks it, and the span */
-    wait->span = all->span;
+    member->acquire.wait.err = &member->err;
+    member->acquire.wait.deadline = all->wait.deadline;
+    member->acquire.wait.cancel = options.cancel; /* the acquire-all's wait checks it, and these */
+    member->acquire.wait.span = all->span;
+    member->acquire.wait.is_finished = true; /* the member is not begun */
+    all->at[all->count++] = member;
+    return 0;
 }
 
-static int acquire_all_fill(struct hli_acquire_all *all, const struct hli_acquire_all_spec *what)
+/* The order of members. A nested member that is sure to fail comes first, because it ends the whole
+ * call. A nested member that can succeed comes last: it need not wait, and its hold is not changed
+ * before all others are held. */
+enum acquire_all_rank {
+    ACQUIRE_ALL_FAILS,
+    ACQUIRE_ALL_FRESH,
+    ACQUIRE_ALL_NESTED,
+    ACQUIRE_ALL_RANKS
+};
+
+static enum acquire_all_rank acquire_all_rank_of(const struct hli_acquire_spec *spec)
 {
-    if (hli_batch_init(&all->batch, what->count) < 0)
-        return hli_no_memory(all->wait.err);
-    int rc = hli_sequence_add_members(all->members, &all->count, what->specs, what->count,
-                                      all->wait.err);
-    for (size_t i = 0; i < all->count; i++)
-        acquire_all_adopt(all, &all->members[i]);
-    all->sequence = (struct hli_sequence){
-        .members = all->members,
-        .count = all->count,
-        .spans = all->span != NULL,
-        .at = (struct hli_member **)&all->members[what->count],
-    };
-    hli_acquire_all_prepare(all);
-    return rc;
+    bool is_lost = false;
+
+    if (!hli_member_check_outer(spec->name, spec->options->owner, &is_lost))
+        return ACQUIRE_ALL_FRESH;
+    return is_lost || spec->mode.is_nonreentrant ? ACQUIRE_ALL_FAILS : ACQUIRE_ALL_NESTED;
+}
+
+static int acquire_all_add_parts(struct hli_acquire_all *all, const struct hli_acquire_spec *specs,
+                                 size_t count)
+{
+    enum acquire_all_rank rank[HLI_SEVERAL_LIMIT];
+
+    for (size_t i = 0; i < count; i++)
+        rank[i] = acquire_all_rank_of(&specs[i]);
+    for (int next = 0; next < ACQUIRE_ALL_RANKS; next++)
+        for (size_t i = 0; i < count; i++) {
+            if ((int)rank[i] != next)
+                continue;
+            int rc = acquire_all_add_part(all, &specs[i]);
+            if (rc < 0)
+                return rc;
+            all->members[all->count - 1].is_nested = rank[i] != ACQUIRE_ALL_FRESH;
+        }
+    return 0;
 }
 
 static int acquire_all_new(const struct hli_acquire_all_spec *what,
@@ -131,7 +172,9 @@ static int acquire_all_new(const struct hli_acquire_all_spec *what,
     if (!all)
         return hli_no_memory(completion->err);
     acquire_all_init(all, what, completion);
-    int rc = acquire_all_fill(all, what);
+    int rc = hli_batch_init(&all->batch, what->count);
+    rc = rc < 0 ? hli_no_memory(all->wait.err)
+                : acquire_all_add_parts(all, what->specs, what->count);
     if (rc == 0) {
         *ret_all = all;
         return 0;
@@ -202,14 +245,15 @@ static int acquire_all_settle_held(struct hli_acquire_all *all)
 static int acquire_all_settle(struct hli_async *async)
 {
     struct hli_acquire_all *all = HLI_OF(async, struct hli_acquire_all, async);
-    const struct hli_span *span = async->completion.is_async ? all->span : NULL;
 
     if (all->wait.code < 0)
         return all->wait.code;
-    if (hli_span_enter(span) < 0)
+    if (!all->span || !async->completion.is_async)
+        return acquire_all_settle_held(all);
+    if (hli_span_enter(all->span) < 0)
         return acquire_all_forsake(all);
     int code = acquire_all_settle_held(all);
-    hli_span_leave(span);
+    hli_span_leave(all->span);
     return code;
 }
 

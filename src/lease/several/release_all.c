@@ -261,7 +261,8 @@ static void release_all_send(struct release_all *all, struct hli_batch *batch)
 static void release_all_begin_part(struct release_all *all, struct release_all_member *member)
 {
     struct hli_name *name = member->released.name;
-    struct hli_batch *batch = &all->batches[hli_span_place(all->span, name->client)];
+    struct hli_batch *batch =
+        &all->batches[all->span ? hli_span_place(all->span, name->client) : 0];
     struct hli_op *op = NULL;
 
     if (member->is_closed) {
@@ -280,9 +281,10 @@ static void release_all_start(struct hli_async *async)
 
     if (!async->completion.is_async && !all->members[0].mode.is_posted && !all->span)
         hli_wait_lead(&all->wait, hli_name_link(all->members[0].released.name));
-    hli_wait_attach(&all->wait, NULL);
-    if (all->span)
+    if (all->span) {
+        hli_wait_attach(&all->wait, NULL);
         hli_span_keep(all->span); /* until its end */
+    }
     atomic_store(&all->pending, all->count + 1);
     for (size_t i = 0; i < all->count; i++)
         release_all_begin_part(all, &all->members[i]);

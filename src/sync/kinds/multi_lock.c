@@ -81,51 +81,49 @@ static void multi_set_options(struct multi_lock *handle, const hl_lock_options *
     }
 }
 
-/* An explicit owner is one of a member's client; it may be that of all members. */
-static int multi_check_owner(const hl_lock *lock, const hl_owner *owner, hl_error *err)
-{
-    const struct hli_span *span = multi_of(lock)->span;
-
-    if (!owner->client || owner->client == lock->handle.name->client ||
-        (span && hli_span_place(span, owner->client) < span->count))
-        return 0;
-    return hli_fail(err, HL_EINVAL, "the owner belongs to another client");
-}
-
-static int multi_acquire_entered(const hl_lock *lock, const hl_acquire_options *options,
-                                 const struct hli_completion *completion)
+/* The caller has entered all clients. */
+static int multi_acquire(const hl_lock *lock, const hl_acquire_options *options,
+                         const struct hli_completion *completion)
 {
     const struct hli_multi *multi = multi_of(lock);
     struct hli_acquire_spec specs[HLI_SEVERAL_LIMIT];
     struct hli_acquire_all_spec what = {lock->handle.name->client, multi->span, specs, 0};
-    int rc = multi_check_owner(lock, options->owner, completion->err);
-    size_t ready = 0;
+    int rc = 0;
 
-    while (rc == 0 && ready < multi->count) {
-        rc = hli_lock_prepare(&multi->members[ready], options, &specs[ready], completion->err);
-        ready += rc == 0;
+    while (rc == 0 && what.count < multi->count) {
+        const hl_lock *member = &multi->members[what.count];
+        rc = hli_lock_prepare(member, options, &specs[what.count], completion->err);
+        what.count += rc == 0;
     }
-    what.count = ready;
     if (rc == 0)
         rc = hli_acquire_all_run(&what, completion);
-    while (ready > 0)
-        hli_name_unref(specs[--ready].name);
+    while (what.count > 0)
+        hli_name_unref(specs[--what.count].name);
     return rc;
 }
 
+/* An explicit owner of any of the clients may be that of all members. */
+static int multi_check_owner(const struct hli_span *span, const hl_owner *owner, hl_error *err)
+{
+    if (!owner->client || hli_span_place(span, owner->client) < span->count)
+        return 0;
+    return hli_fail(err, HL_EINVAL, "the owner belongs to another client");
+}
+
 /* A completion may free the handle before this returns. */
-static int multi_acquire(const hl_lock *lock, const hl_acquire_options *options,
-                         const struct hli_completion *completion)
+static int multi_acquire_span(const hl_lock *lock, const hl_acquire_options *options,
+                              const struct hli_completion *completion)
 {
     struct hli_span *span = multi_of(lock)->span;
+    int rc = multi_check_owner(span, options->owner, completion->err);
 
-    if (!span)
-        return multi_acquire_entered(lock, options, completion);
-    int rc = hli_span_enter(span);
+    if (rc < 0)
+        return rc;
+    rc = hli_span_enter(span);
     if (rc < 0)
         return hli_fail(completion->err, rc, "%s", hl_err_text(rc));
     hli_span_ref(span);
-    rc = multi_acquire_entered(lock, options, completion);
+    rc = multi_acquire(lock, options, completion);
     hli_span_leave(span);
     hli_span_unref(span);
     return rc;
@@ -151,7 +149,7 @@ static int multi_release_items(const struct hli_multi *multi, const struct hli_s
 }
 
 /* open: those of the clients that are not closed; NULL if there is only one. */
-static int multi_release_entered(const hl_lock *lock, hl_owner *passed, struct hli_span *open,
+static int multi_release_entered(const hl_lock *lock, hl_owner *owner, struct hli_span *open,
                                  const struct hli_completion *completion)
 {
     const struct hli_multi *multi = multi_of(lock);
@@ -159,15 +157,10 @@ static int multi_release_entered(const hl_lock *lock, hl_owner *passed, struct h
     struct hli_release_all_spec what = {
         .client = open ? open->clients[0] : lock->handle.name->client,
         .span = open,
+        .owner = owner,
         .items = items,
         .codes = {.ret = completion->ret_codes, .count = multi->given}};
-    int rc = hli_owner_read(NULL, passed, completion, &what.owner);
-
-    if (rc == 0)
-        rc = multi_check_owner(lock, what.owner, completion->err);
-    if (rc < 0)
-        return rc;
-    rc = multi_release_items(multi, open, what.owner, items, &what.count);
+    int rc = multi_release_items(multi, open, owner, items, &what.count);
 
     memcpy(what.codes.item, multi->member_of, sizeof(multi->member_of));
     rc = rc < 0 ? hli_no_memory(completion->err) : hli_release_all_run(&what, completion);
@@ -176,32 +169,39 @@ static int multi_release_entered(const hl_lock *lock, hl_owner *passed, struct h
     return rc;
 }
 
+static int multi_release(const hl_lock *lock, hl_owner *passed,
+                         const struct hli_completion *completion)
+{
+    hl_owner *owner = NULL;
+    int rc = hli_handle_enter(&lock->handle, completion);
+
+    if (rc < 0)
+        return rc;
+    hl_client *client = lock->handle.name->client;
+    rc = hli_owner_read(client, passed, completion, &owner);
+    if (rc == 0)
+        rc = multi_release_entered(lock, owner, NULL, completion);
+    hli_client_leave(client);
+    return rc;
+}
+
 /* The members of open clients are released also when another client is closed. */
-static int multi_release_span(const hl_lock *lock, hl_owner *owner,
+static int multi_release_span(const hl_lock *lock, hl_owner *passed,
                               const struct hli_completion *completion)
 {
     struct hli_span *open = NULL;
+    hl_owner *owner = NULL;
     int rc = hli_span_enter_open(multi_of(lock)->span, &open);
 
     if (rc < 0)
         return hli_fail(completion->err, rc, "%s", hl_err_text(rc));
-    rc = multi_release_entered(lock, owner, open, completion);
+    rc = hli_owner_read(NULL, passed, completion, &owner);
+    if (rc == 0)
+        rc = multi_check_owner(multi_of(lock)->span, owner, completion->err);
+    if (rc == 0)
+        rc = multi_release_entered(lock, owner, open, completion);
     hli_span_leave(open);
     hli_span_unref(open);
-    return rc;
-}
-
-static int multi_release(const hl_lock *lock, hl_owner *owner,
-                         const struct hli_completion *completion)
-{
-    if (multi_of(lock)->span)
-        return multi_release_span(lock, owner, completion);
-    int rc = hli_handle_enter(&lock->handle, completion);
-    if (rc < 0)
-        return rc;
-    hl_client *client = lock->handle.name->client;
-    rc = multi_release_entered(lock, owner, NULL, completion);
-    hli_client_leave(client);
     return rc;
 }
 
@@ -243,7 +243,20 @@ static const struct hli_lock_verbs multi_verbs = {
     .drop = multi_drop,
 };
 
+static const struct hli_lock_verbs multi_span_verbs = {
+    .is_span = true,
+    .acquire = multi_acquire_span,
+    .release = multi_release_span,
+    .inspect = multi_inspect,
+    .force_release = multi_force_release,
+    .view = multi_view,
+    .name = multi_name,
+    .drop = multi_drop,
+};
+
 static const struct hli_lock_type multi_type = {.kind = &hli_kind_lock, .several = &multi_verbs};
+static const struct hli_lock_type multi_span_type = {.kind = &hli_kind_lock,
+                                                     .several = &multi_span_verbs};
 
 static int multi_make(hl_lock *const *members, size_t count, const hl_lock_options *passed,
                       hl_lock **ret_lock, hl_error *err)
@@ -263,7 +276,7 @@ static int multi_make(hl_lock *const *members, size_t count, const hl_lock_optio
         return rc;
     }
     handle->multi = multi;
-    handle->lock.type = &multi_type;
+    handle->lock.type = multi->span ? &multi_span_type : &multi_type;
     handle->lock.handle.name = members[0]->handle.name;
     hli_name_ref(handle->lock.handle.name);
     multi_set_options(handle, &options);

@@ -192,7 +192,8 @@ static int lock_acquire_alone(const hl_lock *lock, const hl_acquire_options *opt
 static int lock_acquire_entered(const hl_lock *lock, const hl_acquire_options *passed,
                                 const struct hli_completion *completion)
 {
-    const hl_client *client = lock->type->several ? NULL : lock->handle.name->client;
+    bool is_span = lock->type->several && lock->type->several->is_span;
+    const hl_client *client = is_span ? NULL : lock->handle.name->client;
     hl_acquire_options options;
     int rc = hli_acquire_options_read(client, passed, completion, &options);
 

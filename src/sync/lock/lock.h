@@ -21,8 +21,9 @@ struct hli_lock_view {
 };
 
 /* The verbs of lock.h for a multi-lock. For an acquire the caller has entered the handle's client,
- * and found out the owner, which may be that of any client; a release does both itself. */
+ * and found out the owner; a release does both itself. */
 struct hli_lock_verbs { /* immutable */
+    bool is_span;       /* the members are of several clients: an acquire's owner may be of any */
     int (*acquire)(const hl_lock *lock, const hl_acquire_options *options,
                    const struct hli_completion *completion);
     int (*release)(const hl_lock *lock, hl_owner *owner, const struct hli_completion *completion);
