@@ -29,9 +29,9 @@
  * it waits for another only for some moments, then gives it back, and keeps its place in the queue:
  * no deadlock, but no place in the first queue either. The call belongs to the client of the first
  * member that was given: that one's thread, or dispatch, runs the completions. Each member has the
- * options of its own client (outage_timeout_ms, watchdog_timeout_ms, poll_ms ...), and its events,
- * those of options.on_event included, run there. The owner is the calling thread, or an explicit
- * owner of any of the clients. When one of them is closed, an acquire under way ends with
+ * options of its own client (outage_timeout_ms, poll_ms, min_replicas, failover_grace_ms ...), and
+ * its events, those of options.on_event included, run there. The owner is the calling thread, or an
+ * explicit owner of any of the clients. When one of them is closed, an acquire under way ends with
  * HL_ECANCELED, also an async one that was complete and whose completion has not run yet, and all
  * is given back. Held members of that client are lost, as other holds are. Later acquires, inspects
  * and force-releases return HL_ECLOSED; a release releases the members of the open clients, and has
@@ -73,10 +73,10 @@ extern "C" {
  *
  * Threads: any.
  * Returns: 0; HL_EINVAL (NULL; a count out of range; a name of one client that is given as two
- * kinds of locks; a member that is a multi-lock itself; options that
- * are out of range, unknown, or not for one of the members, or that have a name, a kind or a
- * backoff); HL_ENOMEM; HL_ECLOSED, HL_EFORKED (of any member's client). That two clients of one
- * server name one lock is found out by the acquire: HL_EDEADLK.
+ * kinds of locks; a member that is a multi-lock itself; options that are out of range, unknown, or
+ * not for one of the members, or that have a name, a kind or a backoff); HL_ENOMEM; HL_ECLOSED,
+ * HL_EFORKED (of any member's client). That two clients of one server name one lock is found out by
+ * the acquire: HL_EDEADLK.
  */
 HL_API HL_MUST_CHECK int hl_multi_lock_new(hl_lock *const *members, size_t count,
                                            const hl_lock_options *options, hl_lock **ret_lock,
