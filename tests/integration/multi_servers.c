@@ -150,6 +150,20 @@ SingleLaw(multi_servers, refuse_one_lock_that_is_a_member_by_two_clients)
     expect_outcome(hl_lock_try_acquire(multi, ERR), HL_EBUSY);
 }
 
+SingleLaw(multi_servers, refuse_an_async_call_without_a_completion)
+{
+    sites_open(NULL);
+    hl_lock *multi = new_multi_at("a1 b2");
+    hl_owner *owner = new_owner(site[2].client);
+    expect_outcome(hl_lock_acquire_async(multi, ACQUIRE(.owner = owner), NULL, NULL), HL_EINVAL);
+    expect_nothing_left_at_all();
+    expect_ok(hl_lock_acquire_with(multi, ACQUIRE(.owner = owner), ERR));
+    expect_outcome(hl_lock_release_async(multi, owner, NULL, NULL), HL_EINVAL);
+    check_int(hl_lock_hold_count(multi, owner), 1);
+    expect_ok(hl_lock_release_as(multi, owner, ERR));
+    expect_nothing_left_at_all();
+}
+
 SingleLaw(multi_servers, accept_an_owner_of_any_of_their_clients)
 {
     sites_open(NULL);

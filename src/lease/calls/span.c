@@ -20,7 +20,7 @@ size_t hli_span_place(const struct hli_span *span, const hl_client *client)
 {
     size_t at = 0;
 
-    while (span && at < span->count && span->clients[at] != client)
+    while (at < span->count && span->clients[at] != client)
         at++;
     return at;
 }
@@ -33,8 +33,7 @@ void hli_span_add(struct hli_span *span, hl_client *client)
 
 void hli_span_ref(struct hli_span *span)
 {
-    if (span)
-        hli_ref_take(&span->ref);
+    hli_ref_take(&span->ref);
 }
 
 void hli_span_unref(struct hli_span *span)
@@ -48,7 +47,7 @@ int hli_span_enter(const struct hli_span *span)
     size_t entered = 0;
     int rc = 0;
 
-    while (span && entered < span->count && (rc = hli_client_enter(span->clients[entered])) == 0)
+    while (entered < span->count && (rc = hli_client_enter(span->clients[entered])) == 0)
         entered++;
     while (rc < 0 && entered > 0)
         hli_client_leave(span->clients[--entered]);
@@ -57,7 +56,7 @@ int hli_span_enter(const struct hli_span *span)
 
 void hli_span_leave(const struct hli_span *span)
 {
-    for (size_t i = 0; span && i < span->count; i++)
+    for (size_t i = 0; i < span->count; i++)
         hli_client_leave(span->clients[i]);
 }
 
@@ -81,7 +80,7 @@ int hli_span_enter_open(const struct hli_span *span, struct hli_span **ret_open)
 /* The thread has entered the client, so this does not check again whether it is open. */
 void hli_span_keep(const struct hli_span *span)
 {
-    for (size_t i = 0; span && i < span->count; i++) {
+    for (size_t i = 0; i < span->count; i++) {
         hli_client_ref(span->clients[i]);
         atomic_fetch_add(&span->clients[i]->inside, 1);
     }
@@ -89,7 +88,7 @@ void hli_span_keep(const struct hli_span *span)
 
 void hli_span_drop(const struct hli_span *span)
 {
-    for (size_t i = 0; span && i < span->count; i++) {
+    for (size_t i = 0; i < span->count; i++) {
         hli_cancelability_enter(); /* which the leave undoes */
         hli_client_leave(span->clients[i]);
     }
@@ -97,7 +96,7 @@ void hli_span_drop(const struct hli_span *span)
 
 bool hli_span_is_closing(const struct hli_span *span)
 {
-    for (size_t i = 0; span && i < span->count; i++)
+    for (size_t i = 0; i < span->count; i++)
         if (atomic_load(&span->clients[i]->is_closed))
             return true;
     return false;

@@ -24,10 +24,10 @@ struct hli_span { /* immutable but for `ref` */
 /* A span with room for so many clients, without any. NULL when memory is out. */
 struct hli_span *hli_span_new(size_t limit);
 void hli_span_add(struct hli_span *span, hl_client *client); /* unless it is there */
-void hli_span_ref(struct hli_span *span); /* NULL is fine for these, and for all below */
-void hli_span_unref(struct hli_span *span);
+void hli_span_ref(struct hli_span *span);
+void hli_span_unref(struct hli_span *span); /* NULL is fine */
 
-/* The place of a client among those of the span; `count` if it is not there. NULL: 0. */
+/* The place of a client among those of the span; `count` if it is not there. */
 size_t hli_span_place(const struct hli_span *span, const hl_client *client);
 
 /* As hli_client_enter() and hli_client_leave(), of all. Errors: those of the first client that

@@ -191,8 +191,10 @@ static int multi_release_span(const hl_lock *lock, hl_owner *passed,
 {
     struct hli_span *open = NULL;
     hl_owner *owner = NULL;
-    int rc = hli_span_enter_open(multi_of(lock)->span, &open);
 
+    if (completion->is_async && !completion->done)
+        return hli_fail(completion->err, HL_EINVAL, "done is NULL");
+    int rc = hli_span_enter_open(multi_of(lock)->span, &open);
     if (rc < 0)
         return hli_fail(completion->err, rc, "%s", hl_err_text(rc));
     rc = hli_owner_read(NULL, passed, completion, &owner);
