@@ -187,6 +187,8 @@ SingleLaw(multi_servers_end, releasing_when_the_first_client_is_closed)
     hl_client *clients[] = {NULL, site[1].client, site[2].client};
     multi = new_multi_of_clients(clients, "a1 b2");
     hl_owner *owner = new_owner(site[2].client);
+    expect_ok(hl_lock_acquire_with(multi, ACQUIRE(.owner = owner), ERR)); /* loads the scripts */
+    expect_ok(hl_lock_release_as(multi, owner, ERR));
     expect_ok(hl_lock_acquire_with(multi, ACQUIRE(.owner = owner), ERR));
     proxy_hold(proxy, PROXY_EVERY, PROXY_DOWN);
     expect_ok(hl_multi_lock_release_each_async(multi, owner, record_codes, &told));
