@@ -121,6 +121,7 @@ void hli_client_stop(hl_client *client)
     if (client->topology) {
         close_run(client, close_links);
         hli_topology_join(client->topology);
+        atomic_store(&client->has_ended, true); /* other clients' threads stay away from now on */
         close_await_calls(client);
         hli_calls_fail(client, NULL, HL_ECANCELED,
                        "the client is closed"); /* calls that they queued */

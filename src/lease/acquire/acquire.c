@@ -33,6 +33,15 @@ int hli_acquire_check_lease(int64_t lease_ms, hl_error *err)
                     ACQUIRE_MIN_LEASE_MS);
 }
 
+int hli_acquire_check_longest(int64_t lease_ms, int64_t longest_ms, hl_error *err)
+{
+    if (longest_ms == 0 || lease_ms <= longest_ms)
+        return 0;
+    return hli_fail(err, HL_EINVAL,
+                    "lease_ms is more than max_lease_ms, for which restarted masters have no vote: "
+                    "raise that in all programs first");
+}
+
 int hli_acquire_check(const hl_acquire_options *options, hl_error *err)
 {
     if (options->wait_ms < HL_WAIT_FOREVER || options->wait_ms > acquire_max_ms)
@@ -76,6 +85,8 @@ int hli_acquire_init(struct hli_acquire *acquire, const struct hli_acquire_spec 
 
     if (rc == 0 && HLI_GRACE_IS_ON(client))
         rc = acquire_check_grace(client, options, err);
+    if (rc == 0 && spec->mode.restart_ms > 0)
+        rc = hli_acquire_check_longest(options->lease_ms, spec->mode.restart_ms, err);
     if (rc < 0)
         return rc;
     if (!owner || (options->on_event && hli_callbacks_want(&client->callbacks) < 0))

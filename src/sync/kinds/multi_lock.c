@@ -47,6 +47,8 @@ static int multi_check_members(hl_lock *const *members, size_t count, hl_error *
             return hli_fail(err, HL_EINVAL, "a member is NULL");
         if (multi_of(members[i]))
             return hli_fail(err, HL_EINVAL, "a member is a multi-lock itself");
+        if (members[i]->type->stands_alone)
+            return hli_fail(err, HL_EINVAL, "a member is a Redlock, which stands alone");
         int rc = hli_client_check(members[i]->handle.name->client);
         if (rc < 0)
             return hli_fail(err, rc, "%s", hl_err_text(rc));
