@@ -14,8 +14,7 @@ void hli_waiters_join(struct hli_turn *turn, struct hli_acquire *acquire, bool a
     else
         TAILQ_INSERT_TAIL(&name->waiters, acquire, link);
     acquire->is_waiting = true;
-    if (!name->kind->changed)
-        hli_count(&name->client->counters.waiters_now);
+    hli_count(&name->client->counters.waiters_now);
     if (name->current) /* a try is answered by a request that was sent after it began */
         hli_tenure_ask_soon(name->current);
 }
@@ -26,8 +25,7 @@ void hli_waiters_leave(struct hli_turn *turn, struct hli_acquire *acquire)
 
     TAILQ_REMOVE(&name->waiters, acquire, link);
     acquire->is_waiting = false;
-    if (!name->kind->changed)
-        hli_uncount(&name->client->counters.waiters_now);
+    hli_uncount(&name->client->counters.waiters_now);
     if (TAILQ_EMPTY(&name->waiters)) {
         name->asked_at = 0;
         if (name->contention)
@@ -83,8 +81,7 @@ void hli_waiters_fail(struct hli_turn *turn, struct hli_acquire *acquire, int co
     const struct hli_name *name = turn->name;
 
     hli_waiters_withdraw(turn, acquire);
-    if (!name->kind->changed)
-        waiters_count_failure(name->client, code);
+    waiters_count_failure(name->client, code);
     hli_name_fail(acquire->wait.err, code, name, name->kind->verb ? name->kind->verb : "acquire",
                   text);
     hli_turn_finish(turn, &acquire->wait, code);

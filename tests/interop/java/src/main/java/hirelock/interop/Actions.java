@@ -29,8 +29,8 @@ final class Actions {
 
     private final Map<String, Action> actions = new HashMap<>();
 
-    Actions(Clients clients) {
-        Locks.addTo(this, clients);
+    Actions() {
+        Locks.addTo(this);
         Semaphores.addTo(this);
         Permits.addTo(this);
         Latches.addTo(this);
