@@ -227,7 +227,7 @@ ClusterLaw(cluster_nodes, come_and_go)
         options.client_name = "late";
         hl_client *late = open_client_at(cluster_url(cluster), &options);
         expect_handed_over(client, late, name);
-        check_int(redis_clients(guest, REDIS_NORMAL, "late"), 1);
+        check(redis_clients(guest, REDIS_NORMAL, "late") >= 1); /* a lane more, if it is busy */
         slot_move(cluster, slot_of(name), home);
         expect_handed_over(client, late, name);
         check(wait_until(late_has_left, guest, 20000));
