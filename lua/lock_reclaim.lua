@@ -14,7 +14,7 @@
 -- than the hold, and nobody believes in it any more; it is removed. When the grace is over, as for
 -- a request that runs late, this is a renewal only. A key that is no hash is left alone: the hold
 -- is gone. A writer leaves the fields of its own client's readers, since an owner that writes may
--- read. No step shortens an expiry.
+-- read. No step shortens the expiry of the hold; what an older owner left of its own goes with it.
 local call, pcall, argv, differ = redis.call, redis.pcall, ARGV, {}
 local lease_ms, lease = argv[1], tonumber(argv[1])
 -- include clock

@@ -7,8 +7,8 @@
 -- ARGV lease_ms ends_ms, for each hold: field count      as lock_reclaim
 -- reply {index, count, ...}   as rw_read_renew
 --
--- Keeps: what lock_reclaim keeps. Other readers stay, for they may be as valid as this one; and a
--- writer of the same client, whose owner may read beside it.
+-- Keeps: what lock_reclaim keeps, and no step shortens an expiry. Other readers stay, for they may
+-- be as valid as this one; and a writer of the same client, whose owner may read beside it.
 local call, pcall, argv, differ = redis.call, redis.pcall, ARGV, {}
 local lease_ms, lease = argv[1], tonumber(argv[1])
 -- include clock

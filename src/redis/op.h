@@ -29,8 +29,8 @@ struct hli_op {
     /* So many replicas are to have what it wrote before `done` runs (confirm.h); 0: none. */
     unsigned replicas;
     unsigned needs; /* the same, as a number; 0: the master does not tell. Read in done */
-    unsigned
-        term; /* it was decided for this term (term.h), and is not sent in another; 0: for any */
+    /* It was decided for this term (term.h), and is not sent in another; 0: for any. */
+    unsigned term;
     unsigned majority;       /* of the replicas that the master had then; 0: it does not tell */
     struct hli_reply *reply; /* while it waits for them; connection mutex */
 
