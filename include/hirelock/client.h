@@ -79,7 +79,10 @@ typedef enum hl_event_kind {
     /* With failover_grace_ms: the server's data are of a new term, as after a failover or a
      * restart. For validity_ms nobody acquires what is free, and each holder renews what it holds.
      * Reported once for each term, ahead of the CONNECTED; also when the client connects first. */
-    HL_EVENT_GRACE
+    HL_EVENT_GRACE,
+    /* Of a Redlock (redlock.h): just a majority of its masters has the hold, so that each further
+     * one that fails ends it. Reported once, until more masters have it again. */
+    HL_EVENT_NARROW
 } hl_event_kind;
 
 typedef struct hl_event {
@@ -93,7 +96,8 @@ typedef struct hl_event {
      * "". JEOPARDY and SAFE: NULL. MASTER_CHANGED: who says so, "sentinel 10.0.0.5:26379 names it".
      * MASTER_ISOLATED: "no replica follows 10.0.0.7:6379, and no sentinel of 'mymaster' is of use".
      * MASTER_CONFIRMED: who says so, or "a replica follows it again". UNCONFIRMED: "too few
-     * replicas". GRACE: "the data of 10.0.0.7:6379 are of a new term". */
+     * replicas". GRACE: "the data of 10.0.0.7:6379 are of a new term".
+     * NARROW: "no master to spare". */
     const char *reason;
     /* The id of the permit (permits.h) that was held; NULL for locks. Valid during the call
      * only. */
@@ -108,7 +112,7 @@ typedef void (*hl_event_cb)(const hl_event *event, void *arg);
 /*
  * The name of a kind of event, for logs: "jeopardy", "safe", "lost", "disconnected", "connected",
  * "release failed", "master changed", "master isolated", "master confirmed", "unconfirmed",
- * "grace".
+ * "grace", "narrow".
  *
  * Threads: any.
  * Returns: a constant string; "unknown event" for other numbers.
@@ -450,11 +454,14 @@ typedef struct hl_stats {
     /* With failover_grace_ms: terms that began with a grace, events GRACE; holds that were brought
      * into a new term in its grace. */
     uint64_t graces, reclaims;
+    /* Of Redlocks whose first client this is: masters that were asked and said yes, said no, and
+     * had no answer in time; events NARROW. */
+    uint64_t votes, votes_refused, votes_missing, narrow;
 } hl_stats;
 
 /* clang-format off */
 #define HL_STATS_INIT                                                                              \
-    { sizeof(hl_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(hl_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /*

@@ -12,6 +12,7 @@
 #include <hirelock/lock.h>
 #include <hirelock/multi_lock.h>
 #include <hirelock/permits.h>
+#include <hirelock/redlock.h>
 #include <hirelock/semaphore.h>
 #include <hirelock/version.h>
 

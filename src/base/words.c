@@ -28,6 +28,8 @@ const char *hl_event_name(hl_event_kind kind)
         return "grace";
     case HL_EVENT_MASTER_CONFIRMED:
         return "master confirmed";
+    case HL_EVENT_NARROW:
+        return "narrow";
     }
     return "unknown event";
 }

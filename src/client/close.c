@@ -112,6 +112,7 @@ static void close_await_calls(hl_client *client)
 void hli_client_stop(hl_client *client)
 {
     atomic_store(&client->is_closed, true);
+    hli_wakefd_fire_all(); /* the loops of other clients end the calls that this one shares */
     if (client->topology) {
         close_run(client, close_names);
         close_await_releases(client);
@@ -120,6 +121,7 @@ void hli_client_stop(hl_client *client)
     if (client->topology) {
         close_run(client, close_links);
         hli_topology_join(client->topology);
+        atomic_store(&client->has_ended, true); /* other clients' threads stay away from now on */
         close_await_calls(client);
         hli_calls_fail(client, NULL, HL_ECANCELED,
                        "the client is closed"); /* calls that they queued */

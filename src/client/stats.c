@@ -35,6 +35,10 @@ static void stats_read_counters(const struct hli_counters *counters, hl_stats *s
     stats->unconfirmed = stats_read(&counters->unconfirmed);
     stats->graces = stats_read(&counters->graces);
     stats->reclaims = stats_read(&counters->reclaims);
+    stats->votes = stats_read(&counters->votes);
+    stats->votes_refused = stats_read(&counters->votes_refused);
+    stats->votes_missing = stats_read(&counters->votes_missing);
+    stats->narrow = stats_read(&counters->narrow);
 }
 
 /* size is that of the caller's struct, or NULL. */

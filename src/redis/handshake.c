@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A server with too many clients sends this as its first answer to any command, and hangs up. */
@@ -152,7 +153,7 @@ static void handshake_add_kill(struct hli_handshake *handshake)
 
 static void handshake_check_info(struct hli_handshake *handshake, const struct hli_answer *answer)
 {
-    static const char key[] = "run_id:";
+    static const char key[] = "run_id:", uptime_key[] = "uptime_in_seconds:";
 
     handshake_check_kind(handshake, answer);
     if (answer->verdict != HLI_REPLIED || answer->reply->kind != HLI_REPLY_STRING)
@@ -161,6 +162,9 @@ static void handshake_check_info(struct hli_handshake *handshake, const struct h
     if (!handshake->may_be_cluster && strstr(answer->reply->text, "_mode:cluster"))
         hli_fail(&handshake->err, HL_ENOTSUP,
                  "the server is a node of a cluster: redis-cluster:// connects to it");
+    const char *uptime = strstr(answer->reply->text, uptime_key);
+    if (uptime)
+        handshake->uptime_s = strtoll(uptime + strlen(uptime_key), NULL, 10);
     const char *at = strstr(answer->reply->text, key);
     if (at && strlen(at) >= strlen(key) + HLI_RUN_ID_LENGTH)
         memcpy(handshake->now.run_id, at + strlen(key), HLI_RUN_ID_LENGTH);
@@ -222,7 +226,7 @@ bool hli_handshake_say(struct hli_handshake *handshake, struct hli_conn *conn,
     handshake->words = handshake->answers = 0;
     handshake->now = (struct hli_handshake_past){0};
     handshake->tells_role = false;
-    handshake->offset = -1;
+    handshake->offset = handshake->uptime_s = -1;
     handshake->err = (hl_error)HL_ERROR_INIT;
     return handshake_add_auth(handshake, login) &&
            handshake_add(handshake, info, handshake_check_info) &&

@@ -40,6 +40,7 @@ struct hli_handshake { /* loop thread */
     bool asks_bounds;          /* with grace_ms: how long an old master goes on; set as that */
     struct hli_term_said term; /* with grace_ms */
     bool tells_role;           /* the server answered ROLE */
+    int64_t uptime_s;          /* the server's; -1: it does not tell */
     /* By the last answer to ROLE: the replication offset of the master (-1: unknown), and that of
      * its foremost replica (-1: it has none). */
     int64_t offset, replica_offset;

@@ -189,10 +189,46 @@ static void link_meet_term(struct hli_link *link)
                       atomic_load(&link->term.grace_until));
 }
 
+hli_ns hli_link_server_began(const struct hli_link *link)
+{
+    return atomic_load(&link->server_began);
+}
+
+uint64_t hli_link_server(const struct hli_link *link)
+{
+    return atomic_load(&link->server);
+}
+
+bool hli_link_is_up(const struct hli_link *link)
+{
+    return atomic_load(&link->is_up);
+}
+
+/* Redis tells the difference of two times, each cut to whole seconds: the uptime may be up to a
+ * second less. */
+static hli_ns link_began(const struct hli_link *link, int64_t uptime_s)
+{
+    if (uptime_s < 0)
+        return HLI_NEVER;
+    return uptime_s == 0 ? link->up_since : link->up_since - (uptime_s - 1) * 1000000000;
+}
+
+/* The first 16 of the 40 digits of a run id tell servers apart. */
+static void link_note_server(struct hli_link *link, const struct hli_handshake *said)
+{
+    char digits[17];
+
+    snprintf(digits, sizeof(digits), "%s", said->now.run_id);
+    atomic_store(&link->server, strtoull(digits, NULL, 16));
+    atomic_store(&link->keeps, HLI_KEEPS_UNKNOWN); /* before who asks can see that it is young */
+    atomic_store(&link->server_began, link_began(link, said->uptime_s));
+}
+
 static void link_come_up(struct hli_link *link)
 {
     link->state = HLI_LINK_UP;
     link->up_since = hli_now();
+    link_note_server(link, &link->handshake[HLI_LINK_COMMANDS]);
     link_count_up(link, true);
     hli_loader_reset(&link->loader);
     for (int i = 0; i < HLI_LINK_CONNS; i++)
@@ -514,6 +550,7 @@ struct hli_link *hli_link_new(const struct hli_link_setup *setup, struct hli_lin
     link->events = events;
     link->keepalive_ms = LINK_KEEPALIVE_MS;
     link->timer = (struct hli_timer){.run = link_on_timer, .arg = link};
+    hli_link_init_keeps(link);
     hli_mutex_init(&link->mutex);
     atomic_init(&link->dialled, -1);
     hli_term_init(&link->term, link->settings->failover_grace_ms);
@@ -537,6 +574,7 @@ void hli_link_free(struct hli_link *link)
         hli_conn_deinit(&link->conn[i]);
     }
     hli_op_deinit(&link->kill);
+    hli_op_deinit(&link->keeps_op);
     hli_loader_deinit(&link->loader);
     hli_pubsub_deinit(&link->pubsub);
     hli_relogin_deinit(&link->relogin);

@@ -92,6 +92,19 @@ void hli_link_listen(struct hli_link *link, struct hli_gate *gate, hli_ns deadli
  * not been tried yet. */
 int hli_link_problem(struct hli_link *link, hl_error *ret_err);
 
+/* When this link's server began; HLI_NEVER: it does not tell (INFO). Any thread; of a link that is
+ * up. */
+hli_ns hli_link_server_began(const struct hli_link *link);
+
+/* Does this link's server keep all that it writes, so that a restart forgets nothing: is it on its
+ * disk before the answer (appendonly and appendfsync always)? It is asked when somebody wants to
+ * know. Any thread. */
+enum hli_link_keeps { HLI_KEEPS_UNKNOWN, HLI_KEEPS_ASKED, HLI_KEEPS_SOME, HLI_KEEPS_ALL };
+enum hli_link_keeps hli_link_keeps(struct hli_link *link);
+
+/* Is it up? Any thread. */
+bool hli_link_is_up(const struct hli_link *link);
+
 /* The first link to the server of this link; itself if it is that. Any thread. */
 struct hli_link *hli_link_first(struct hli_link *link);
 
@@ -102,6 +115,10 @@ const struct hli_term *hli_link_term(const struct hli_link *link);
 int64_t hli_link_take_grace_ms(struct hli_link *first);
 
 struct hli_pubsub *hli_link_pubsub(struct hli_link *link); /* the first link's; loop thread */
+
+/* A number of the server behind the link, which is the same for all processes: until the server
+ * starts anew, or is another one. 0: not known. Any thread. */
+uint64_t hli_link_server(const struct hli_link *link);
 
 /* "127.0.0.1:6379" */
 void hli_link_where(struct hli_link *link, char text[HLI_WHERE_SIZE]); /* any thread */

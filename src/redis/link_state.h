@@ -46,7 +46,12 @@ struct hli_link {
     struct hli_link *first;  /* the one with the subscriptions; may be itself */
     struct hli_lanes *lanes; /* lanes.c alone looks inside */
     const struct hli_link_events *events;
-    atomic_bool is_up; /* for threads that choose a lane; the loop thread sets it */
+    atomic_bool is_up; /* for threads that choose a lane; the loop thread sets it, as the next */
+    atomic_uint_fast64_t server; /* a number of the run id that was told last; 0: none was */
+    _Atomic(hli_ns) server_began;
+    atomic_int keeps; /* hli_link_keeps; UNKNOWN again with each connect, or without an answer */
+    struct hli_task ask_keeps;
+    struct hli_op keeps_op; /* in flight while it is ASKED, after the task has run */
     struct hli_term term;
 
     hli_mutex mutex;            /* guards the next four, which the loop thread sets */
@@ -106,6 +111,8 @@ void hli_link_stop(struct hli_link *link, int code, const char *reason);
 /* Stops a link that has no request in flight; a thread that has it in hand sends by the first one
  * from now on. False: it goes on. */
 bool hli_link_retire(struct hli_link *link);
+
+void hli_link_init_keeps(struct hli_link *link);
 
 /* True if this link and the first one, or the two connections of the first one, reached different
  * servers, as behind a load balancer; told by their run ids. */

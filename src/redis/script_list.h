@@ -41,6 +41,11 @@
     X(PERMIT_RECLAIM,          .form = SCRIPT_PAIRS)                                               \
     X(PERMIT_SET,              .no = 1, .yes = 1)                                                  \
     X(PERMIT_UPDATE_LEASE,     .gone = 1, .no = 1, .yes = 1)                                       \
+    X(REDLOCK_ACQUIRE,         .no = 6, .yes = 2, .plain = SCRIPT_PLAIN_NO)                        \
+    X(REDLOCK_FORCE_RELEASE,   .no = 1, .yes = 1)                                                  \
+    X(REDLOCK_INSPECT,         .no = 4, .yes = 4)                                                  \
+    X(REDLOCK_RELEASE,         .no = 1, .yes = 1, .plain = SCRIPT_PLAIN_YES)                       \
+    X(REDLOCK_RENEW,           .form = SCRIPT_PAIRS)                                               \
     X(RW_READ_ACQUIRE,         .gone = 1, .no = 6, .no_texts = 1, .yes = 2,                        \
                                .plain = SCRIPT_PLAIN_NO)                                           \
     X(RW_READ_RELEASE,         .no = 1, .yes = 3, .plain = SCRIPT_PLAIN_YES)                       \

@@ -83,6 +83,11 @@ void hli_topology_look(struct hli_topology *topology,
     topology->kind->look(topology, visit, arg);
 }
 
+bool hli_topology_is_fixed(const struct hli_topology *topology)
+{
+    return topology->url.kind != HLI_URL_CLUSTER && topology->url.kind != HLI_URL_SENTINEL;
+}
+
 unsigned hli_topology_slot(const struct hli_topology *topology, const void *name, size_t length)
 {
     return topology->kind->slots == HLI_SLOTS ? hli_slot_of(name, length) : 0;

@@ -68,6 +68,9 @@ void hli_topology_abandon(struct hli_topology *topology); /* in a forked child *
 /* Is the calling thread inside this client's credentials callback? NULL is fine. */
 bool hli_topology_asks_here(const struct hli_topology *topology);
 
+/* Is it always the same server, that no failover replaces? */
+bool hli_topology_is_fixed(const struct hli_topology *topology);
+
 /* The slot of a name, by which its link is found; 0 where one server has all names. */
 unsigned hli_topology_slot(const struct hli_topology *topology, const void *name, size_t length);
 

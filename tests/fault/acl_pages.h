@@ -110,6 +110,10 @@ static const char *const latch_rights[] = {"~lock:*",
                                            "+decr",
                                            NULL};
 
+static const char *const redlock_rights[] = {
+    "~lock:*", "&hirelock_redlock:{lock:*", "+get", "+set", "+del", "+pttl", "+pexpire", "+time",
+    NULL};
+
 static const struct page page_of_locks = {"lock", use_lock, true, no_rights};
 static const struct page page_of_fair_locks = {"fair lock", use_fair, true, fair_rights};
 static const struct page page_of_latches = {"latch", use_latch, false, latch_rights};
@@ -121,6 +125,7 @@ static const struct page *const pages[] = {
     &page_of_fair_locks,
     &(const struct page){"fenced lock", use_fenced, true, fenced_rights},
     &(const struct page){"read-write lock", use_rw, true, rw_rights},
+    &(const struct page){"redlock", use_redlock, false, redlock_rights},
     &(const struct page){"semaphore", use_semaphore, false, semaphore_rights},
     &(const struct page){"permits", use_permits, false, permit_rights},
     &page_of_latches};

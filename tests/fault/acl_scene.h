@@ -258,6 +258,27 @@ static inline void use_spin(struct scene *scene)
     use_kinds(scene, HL_LOCK_SPIN, HL_LOCK_SPIN);
 }
 
+static inline hl_lock *scene_redlock(hl_client *client, const char *name)
+{
+    hl_redlock_options options = HL_REDLOCK_OPTIONS_INIT;
+    hl_lock *lock = NULL;
+
+    options.flags = HL_REDLOCK_NESTS | HL_REDLOCK_NO_RESTART_DELAY;
+    options.name = name;
+    expect_ok(hl_redlock_new_with(&client, 1, &options, &lock, ERR));
+    return lock;
+}
+
+static inline void use_redlock(struct scene *scene)
+{
+    hl_lock *first = scene_redlock(scene->client, scene->name);
+    hl_lock *second = scene_redlock(scene->other, scene->name);
+
+    use_two(scene, first, second);
+    hl_lock_free(first);
+    hl_lock_free(second);
+}
+
 /* A writer that reads as well, and goes on to read. */
 static inline void use_both_halves(struct scene *scene)
 {

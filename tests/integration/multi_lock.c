@@ -295,7 +295,6 @@ Law(multi_lock, refuses_what_makes_no_sense)
     refused(((hl_lock *[]){a}), 0, NULL);
     refused(((hl_lock *[]){a, NULL}), 2, NULL);
     refused(((hl_lock *[]){a, multi}), 2, NULL);
-    refused(((hl_lock *[]){a, new_lock(other, "bay")}), 2, NULL);
     refused(((hl_lock *[]){a}), 1,
             (&(hl_lock_options){.size = sizeof(hl_lock_options), .flags = 64}));
     refused(((hl_lock *[]){a}), 1,

@@ -255,6 +255,26 @@ static void use_multi_locks(void)
     expect_ok(actor_release(other, both, NULL));
 }
 
+/* Of one server, which may be a cluster. */
+static void use_redlocks(void)
+{
+    const hl_redlock_options options = {
+        .size = sizeof options, .name = "red", .flags = HL_REDLOCK_NO_RESTART_DELAY};
+    hl_lock *lock = NULL, *rivals = NULL;
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+    expect_ok(hl_redlock_new_with(&client, 1, &options, &lock, ERR));
+    expect_ok(hl_redlock_new_with(&rival, 1, &options, &rivals, ERR));
+    keep_lock(lock);
+    keep_lock(rivals);
+    hand_over(lock, rivals);
+    uint64_t renewals = stats_of(client).renewals;
+    expect_ok(hl_lock_acquire(lock, ERR));
+    wait_stat(client, renewals, renewals + 1);
+    expect_ok(hl_lock_inspect(rivals, &info, ERR));
+    expect_ok(hl_lock_force_release(rivals, ERR));
+    hl_lock_release(lock, NULL);
+}
+
 static void use_rw_locks(void)
 {
     hl_lock *half[2] = {NULL, NULL}, *rivals[2] = {NULL, NULL};
@@ -392,6 +412,7 @@ Law(wording, of_a_cluster_declares_every_key_that_a_script_touches)
     use_fences();
     use_fair_locks();
     use_multi_locks();
+    use_redlocks();
     use_rw_locks();
     use_semaphores();
     use_reclaims();

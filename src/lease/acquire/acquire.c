@@ -33,6 +33,15 @@ int hli_acquire_check_lease(int64_t lease_ms, hl_error *err)
                     ACQUIRE_MIN_LEASE_MS);
 }
 
+int hli_acquire_check_longest(int64_t lease_ms, int64_t longest_ms, hl_error *err)
+{
+    if (longest_ms == 0 || lease_ms <= longest_ms)
+        return 0;
+    return hli_fail(err, HL_EINVAL,
+                    "lease_ms is more than max_lease_ms, for which restarted masters have no vote: "
+                    "raise that in all programs first");
+}
+
 int hli_acquire_check(const hl_acquire_options *options, hl_error *err)
 {
     if (options->wait_ms < HL_WAIT_FOREVER || options->wait_ms > acquire_max_ms)
@@ -76,6 +85,8 @@ int hli_acquire_init(struct hli_acquire *acquire, const struct hli_acquire_spec 
 
     if (rc == 0 && HLI_GRACE_IS_ON(client))
         rc = acquire_check_grace(client, options, err);
+    if (rc == 0 && spec->mode.restart_ms > 0)
+        rc = hli_acquire_check_longest(options->lease_ms, spec->mode.restart_ms, err);
     if (rc < 0)
         return rc;
     if (!owner || (options->on_event && hli_callbacks_want(&client->callbacks) < 0))
@@ -129,7 +140,7 @@ static bool acquire_check(struct hli_wait *wait, hli_ns now)
     bool goes_on = !wait->is_finished;
     hli_ns outage_at = acquire_outage_at(&turn, acquire);
     if (goes_on && hli_wait_is_cancelled(wait))
-        hli_waiters_fail(&turn, acquire, HL_ECANCELED, "cancelled");
+        hli_waiters_fail(&turn, acquire, HL_ECANCELED, hli_wait_why_cancelled(wait));
     else if (goes_on && now >= wait->deadline)
         hli_acquire_time_out(&turn, acquire);
     else if (goes_on && now >= outage_at)
@@ -199,7 +210,7 @@ static void acquire_begin(struct hli_turn *turn, struct hli_acquire *acquire)
     bool is_held = outer && hli_hold_is_valid(outer, turn->now);
 
     if (hli_wait_is_cancelled(&acquire->wait))
-        hli_waiters_fail(turn, acquire, HL_ECANCELED, "cancelled");
+        hli_waiters_fail(turn, acquire, HL_ECANCELED, hli_wait_why_cancelled(&acquire->wait));
     else if (is_held && acquire->mode.is_nonreentrant)
         hli_waiters_fail(turn, acquire, HL_EDEADLK, "its owner holds it already");
     else if (is_held && acquire->mode.is_fenced && outer->hold.token == 0)

@@ -20,10 +20,12 @@
 #include "lease/state/contention.h"
 #include "lease/state/grace.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
     ASK_RETRY_MS = 100, /* after a refusal, doubled up to the poll */
+    ASK_KEEPS_MS = 2,   /* how often to look if the server has said what it keeps */
     ASK_TOKENS = 65537, /* for a tenure that may be passed so often without a request */
 };
 
@@ -117,6 +119,55 @@ void hli_ask_abandon(struct hli_turn *turn)
         hli_releasing_end(turn, tenure);
 }
 
+/* When the name's server may be asked, if it is up: it may have forgotten a holder as it began, and
+ * that holder's lease is surely over then (redis.io, "Distributed Locks with Redis", delayed
+ * restarts). */
+static hli_ns ask_restarted_until(const struct hli_link *link, const struct hli_acquire *head)
+{
+    hli_ns began = hli_link_is_up(link) ? hli_link_server_began(link) : 0;
+
+    if (began == 0 || began == HLI_NEVER)
+        return began;
+    return hli_after_ms(began, head->mode.restart_ms) + hli_lease_margin(head->mode.restart_ms);
+}
+
+/* The server began too short ago: tries fail, and other calls wait. */
+static void ask_is_restarted(struct hli_turn *turn, struct hli_link *link, hli_ns until)
+{
+    char text[HLI_WHERE_SIZE + 128], where[HLI_WHERE_SIZE];
+
+    hli_link_where(link, where);
+    if (until == HLI_NEVER)
+        snprintf(text, sizeof(text),
+                 "%s does not tell (INFO) since when it runs: it may have forgotten a holder",
+                 where);
+    else
+        snprintf(text, sizeof(text),
+                 "%s restarted, and may have forgotten a holder: it is asked in %.1f s", where,
+                 (double)(until - turn->now) / 1e9);
+    hli_contention_note_problem(turn->name, HL_ESERVER, text);
+    turn->name->current->ask_at = hli_earlier(until, hli_busy_poll_at(turn));
+    hli_ask_fail_for_now(turn, HL_ESERVER, text);
+}
+
+/* Is the server to be left alone yet, for this waiter? A lock on several asks that of each of them.
+ */
+static bool ask_must_not(struct hli_turn *turn, const struct hli_acquire *head)
+{
+    if (head->mode.restart_ms == 0 || turn->name->kind->quorum)
+        return false;
+    struct hli_link *link = hli_name_link(turn->name);
+    hli_ns until = ask_restarted_until(link, head);
+    if (turn->now >= until)
+        return false;
+    enum hli_link_keeps keeps = hli_link_keeps(link);
+    if (keeps == HLI_KEEPS_SOME)
+        ask_is_restarted(turn, link, until);
+    else if (keeps != HLI_KEEPS_ALL) /* it is asked just now */
+        turn->name->current->ask_at = hli_after_ms(turn->now, ASK_KEEPS_MS);
+    return keeps != HLI_KEEPS_ALL;
+}
+
 /* A release that blocks the ask is in flight, and its answer's turn comes here again; so does the
  * turn of a request's answer. */
 void hli_ask_plan(struct hli_turn *turn)
@@ -131,6 +182,12 @@ void hli_ask_plan(struct hli_turn *turn)
     struct hli_acquire *head = ask_begin_tenure(turn);
     if (!head || !name->current || name->current->asking != HLI_ASKING_NOTHING)
         return;
+    if (head->mode.restart_ms > 0 && turn->now >= name->current->ask_at &&
+        ask_must_not(turn, head)) {
+        hli_ask_abandon(turn); /* if only tries were there */
+        if (!name->current)
+            return;
+    }
     hli_ns at = name->current->ask_at;
     if (name->contention) /* during the turn of Redisson's waiters, no ACQUIRE is sent */
         at = hli_later(at, name->contention->yields_until);
@@ -235,6 +292,9 @@ static void ask_is_ours(struct hli_turn *turn, struct hli_tenure *tenure,
 
     tenure->may_stand = true;
     tenure->least_count = tenure->most_count = 1;
+    /* The link may have met a restarted server after the request was begun: it came too early. */
+    if (head->mode.restart_ms > 0 && ask_must_not(turn, head))
+        return;
     hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms, confirmed,
                       tenure->ask.term);
     name->asked_at = 0;

@@ -240,8 +240,8 @@ static void busy_orphan_check(struct hli_turn *turn)
     struct hli_name *name = turn->name;
     uint64_t number = hli_busy_own_number(name);
 
-    if (number == 0 || name->kind->is_per_owner || name->contention->busy.info.hold_count == 0 ||
-        hli_name_tenure(name, number))
+    if (number == 0 || name->kind->is_per_owner || name->kind->quorum ||
+        name->contention->busy.info.hold_count == 0 || hli_name_tenure(name, number))
         return;
     struct busy_orphan_hunt *hunt = malloc(sizeof(*hunt));
     if (!hunt)

@@ -31,12 +31,15 @@ static void plan_make(struct hli_turn *turn)
         hli_ask_plan(turn);
     struct hli_tenure *held = name->current && name->current->hold.owner ? name->current : NULL;
     if (held && held->state == HLI_TENURE_OWN && held->asking == HLI_ASKING_NOTHING &&
-        (held->reentry || !hli_tenure_shows(held, held->hold.count) || held->shows_at != 0))
+        (held->reentry || held->shows_at != 0 ||
+         (!name->kind->has_no_count && !hli_tenure_shows(held, held->hold.count))))
         hli_reenter_plan(turn);
     if (held && held->tag)
         hli_tag_plan(turn);
     if (held)
         hli_turn_watch(turn, held, hli_hold_due(held));
+    if (name->kind->quorum)
+        name->kind->quorum->plan(turn);
     if (name->contention)
         hli_wake_plan(turn);
 }

@@ -79,6 +79,8 @@ static void reconnect_name_failed(struct hli_name *name, void *arg)
     const hl_error *err = &failure->err;
     struct hli_turn turn;
 
+    if (name->kind->quorum) /* one master is not all */
+        return;
     if (hli_name_forget_lane(name))
         reconnect_name(name);
     if (!hli_link_fails_with(hli_name_link(name), failure->link))

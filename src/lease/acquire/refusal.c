@@ -69,6 +69,9 @@ static void refusal_write_obstacle(const struct hli_turn *turn, const hl_lock_in
                  hli_ms_left(turn->now, grace_until));
     else if (name->kind->lacks)
         snprintf(text, size, "%s", name->kind->lacks);
+    else if (name->kind->quorum && name->kind->quorum->tally(name)[0] &&
+             !(name->current && name->current->state == HLI_TENURE_OWN))
+        snprintf(text, size, "%s", name->kind->quorum->tally(name));
     else if (info->pid != 0)
         refusal_write_holder(info, text, size);
     else if (name->current && name->current->state == HLI_TENURE_OWN)

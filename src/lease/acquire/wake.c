@@ -23,6 +23,8 @@ bool hli_wake_on_message(struct hli_name *name)
     hli_turn_plan(&turn);
     bool is_asked = sleeps && name->current == tenure && tenure->asking != HLI_ASKING_NOTHING;
     hli_turn_end(&turn);
+    if (name->kind->heard)
+        name->kind->heard(name);
     return is_asked;
 }
 
@@ -45,6 +47,8 @@ void hli_wake_on_confirmed(struct hli_name *name)
     name->contention->confirmed_at = turn.now;
     hli_tenure_ask_soon(name->current);
     hli_turn_end(&turn);
+    if (name->kind->heard) /* a release may have come in between */
+        name->kind->heard(name);
 }
 
 /* What was published meanwhile is not heard: the name asks once, and a busy answer subscribes. */

@@ -38,6 +38,18 @@ int hli_client_enter(hl_client *client)
     return HL_ECLOSED;
 }
 
+/* As above: a close that this check misses waits for the visitor. */
+bool hli_client_visit(hl_client *client)
+{
+    hli_cancelability_enter();
+    hli_client_ref(client);
+    atomic_fetch_add(&client->inside, 1);
+    if (!atomic_load(&client->has_ended))
+        return true;
+    hli_client_leave(client);
+    return false;
+}
+
 int hli_client_enter_call(hl_client *client, const struct hli_completion *completion)
 {
     if (completion->is_async && !completion->done && !completion->counted && !completion->token &&

@@ -30,6 +30,7 @@ struct hli_counters { /* atomic */
     atomic_uint_fast64_t passes, grants, retained;
     atomic_uint_fast64_t nodes_now, lanes_now, master_changes, redirects, unconfirmed;
     atomic_uint_fast64_t graces, reclaims;
+    atomic_uint_fast64_t votes, votes_refused, votes_missing, narrow;
     struct hli_histogram wait, hold, renewal_lag;
 };
 
@@ -65,6 +66,7 @@ struct hl_client {
     char self[96];                /* immutable: "pid host" */
     hl_client_options settings;   /* immutable; without the login, and with strings of its own */
     atomic_bool is_closed;
+    atomic_bool has_ended;                       /* closed, and no name has a tenure any more */
     const struct hli_engine *engine;             /* immutable */
     _Atomic(const struct hli_wording *) wording; /* never NULL */
 
@@ -121,6 +123,10 @@ int hli_client_check(const hl_client *client);
  * its thread cannot be cancelled. An async call keeps the client in a variable for
  * hli_client_leave(), because its completion may free the handle before the call returns. */
 int hli_client_enter(hl_client *client);
+/* The same for a thread of another client, which is about to visit a name of this one: also while
+ * the client closes. False when the close has ended all tenures, and its threads are about to stop.
+ */
+bool hli_client_visit(hl_client *client);
 /* The same for a public call, with the reason in completion->err; HL_EINVAL also without a
  * completion. After a 0 the call ends with hli_client_leave(), on a variable that was set before,
  * because a completion may free the handle. */

@@ -19,7 +19,7 @@ void hli_wait_init(struct hli_wait *wait, hl_client *client, int64_t wait_ms, hl
 
 void hli_wait_attach(struct hli_wait *wait, hl_cancel *cancel)
 {
-    if (!cancel)
+    if (!cancel && !wait->span)
         return;
     wait->has_cancel = true;
     wait->cancel = cancel;
@@ -30,12 +30,13 @@ void hli_wait_attach(struct hli_wait *wait, hl_cancel *cancel)
 
 void hli_wait_detach(struct hli_wait *wait)
 {
-    if (!wait->cancel)
+    if (!wait->cancel && !wait->span)
         return;
     hli_mutex_lock(&wait->client->waits_mutex);
     TAILQ_REMOVE(&wait->client->waits, wait, cancel_link);
     hli_mutex_unlock(&wait->client->waits_mutex);
     wait->cancel = NULL;
+    wait->span = NULL;
 }
 
 void hli_wait_lead(struct hli_wait *wait, struct hli_link *link)
@@ -60,7 +61,14 @@ int hli_wait_block(struct hli_wait *wait)
 
 bool hli_wait_is_cancelled(const struct hli_wait *wait)
 {
-    return wait->cancel && atomic_load(&wait->cancel->is_fired);
+    return (wait->cancel && atomic_load(&wait->cancel->is_fired)) ||
+           (wait->span && hli_span_is_closing(wait->span));
+}
+
+const char *hli_wait_why_cancelled(const struct hli_wait *wait)
+{
+    return wait->cancel && atomic_load(&wait->cancel->is_fired) ? "cancelled"
+                                                                : "the client is closed";
 }
 
 void hli_wait_wake(struct hli_wait *wait)

@@ -9,6 +9,7 @@
 #define HLI_LEASE_CALLS_WAIT_H
 
 #include "base/gate.h"
+#include "lease/calls/span.h"
 #include "redis/loop.h"
 
 #include <hirelock/lock.h>
@@ -26,6 +27,7 @@ struct hli_wait {
     hli_ns started;
     hli_ns deadline;                   /* of the caller's wait time */
     hl_cancel *cancel;                 /* borrowed, or NULL */
+    const struct hli_span *span;       /* the same; a close of these clients is a cancel, too */
     TAILQ_ENTRY(hli_wait) cancel_link; /* client's waits mutex */
 
     /* Ends the call if its time is over or its cancel was fired. True while it goes on; then
@@ -53,8 +55,8 @@ TAILQ_HEAD(hli_waits, hli_wait);
 /* Starts the clock. wait_ms as in hl_acquire_options. */
 void hli_wait_init(struct hli_wait *wait, hl_client *client, int64_t wait_ms, hl_error *err);
 
-/* Attaches a cancel, which may be NULL; hli_wait_detach() undoes it. If the cancel was fired
- * before, the call's first check sees that. */
+/* Attaches a cancel, which may be NULL, and the wait's span, which was set before;
+ * hli_wait_detach() undoes it. If the cancel was fired before, the call's first check sees that. */
 void hli_wait_attach(struct hli_wait *wait, hl_cancel *cancel);
 void hli_wait_detach(struct hli_wait *wait);
 
@@ -73,5 +75,7 @@ void hli_wait_wake(struct hli_wait *wait);
 void hli_waits_check(hl_client *client);
 
 bool hli_wait_is_cancelled(const struct hli_wait *wait);
+/* Of a cancelled wait: by its cancel or by a close, in words. */
+const char *hli_wait_why_cancelled(const struct hli_wait *wait);
 
 #endif

@@ -21,7 +21,8 @@ void hli_hold_set(struct hli_tenure *tenure, struct hl_owner *owner, const struc
     tenure->hold.count = 1;
     tenure->ask_at = 0;
     atomic_fetch_add_explicit(&owner->holds, 1, memory_order_relaxed);
-    hli_count(&tenure->name->client->counters.holds_now);
+    if (!tenure->name->kind->changed)
+        hli_count(&tenure->name->client->counters.holds_now);
     if (tenure->state != HLI_TENURE_OWN)
         hli_tenure_move(tenure, HLI_TENURE_OWN);
 }
@@ -110,15 +111,19 @@ void hli_hold_end(struct hli_tenure *tenure, hli_ns now)
 
     tenure->shows_at = 0;
     atomic_fetch_sub(&tenure->hold.owner->holds, 1);
+    if (tenure->name->kind->changed)
+        return;
     hli_uncount(&client->counters.holds_now);
     if (tenure->hold.is_accepted)
         hli_histogram_add(&client->counters.hold, now - tenure->hold.began);
 }
 
-/* A renewal names one permit: a hold that stands for several would keep one and lose the others. */
+/* A renewal names one permit: a hold that stands for several would keep one and lose the others. A
+ * hold on several masters is renewed at each of them. */
 bool hli_hold_is_renewed(const struct hli_tenure *tenure)
 {
-    return tenure->hold.is_watched && !tenure->is_final && !hold_stands_for_several(tenure);
+    return tenure->hold.is_watched && !tenure->is_final && !tenure->name->kind->quorum &&
+           !hold_stands_for_several(tenure);
 }
 
 /* At two thirds of the lease: then a third of it is left. */
@@ -132,7 +137,8 @@ hli_ns hli_hold_jeopardy_at(const struct hli_tenure *tenure)
 
 bool hli_hold_is_warned(const struct hli_tenure *tenure)
 {
-    return tenure->hold.is_watched && tenure->hold.is_accepted && !tenure->in_jeopardy;
+    return tenure->hold.is_watched && tenure->hold.is_accepted && !tenure->in_jeopardy &&
+           !tenure->name->kind->changed;
 }
 
 hli_ns hli_hold_idle_due(const struct hli_tenure *tenure)
@@ -238,6 +244,8 @@ void hli_releasing_end(struct hli_turn *turn, struct hli_tenure *tenure)
     hli_tenure_move(tenure, HLI_TENURE_ENDED);
     hli_write_unref(tenure->write);
     tenure->write = NULL;
+    if (name->kind->quorum)
+        hli_turn_act(turn, tenure);
     hli_turn_unref(turn, tenure); /* the name's */
 }
 
@@ -252,6 +260,8 @@ void hli_releasing_begin(struct hli_turn *turn, struct hli_tenure *tenure)
     if (hli_tenure_has_key(tenure))
         hli_turn_unwatch(turn, tenure);
     if (tenure->state == HLI_TENURE_OWN) {
+        if (name->kind->changed)
+            hli_turn_change(turn, tenure, 0);
         bool is_alive = tenure->hold.is_accepted && hli_hold_is_valid(tenure, turn->now);
         if (!is_alive)
             tenure->was_valid_until = 0;

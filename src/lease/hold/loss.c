@@ -37,7 +37,7 @@ static bool loss_leaves_a_key(const struct hli_turn *turn, const struct hli_tenu
     const struct hli_hold *hold = &tenure->hold;
     const struct hli_kind *kind = turn->name->kind;
 
-    return turn->now >= hold->ends && !kind->is_forgotten &&
+    return turn->now >= hold->ends && !kind->is_forgotten && !kind->quorum &&
            (tenure->valid_until > hold->ends || tenure->longest_lease_ms > hold->watch_ms ||
             kind->sibling);
 }
@@ -65,10 +65,14 @@ void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const ch
     name->current = NULL;
     TAILQ_INSERT_TAIL(&name->past, tenure, link);
     hli_turn_unwatch(turn, tenure);
-    if (tenure->hold.is_accepted) {
+    if (name->kind->changed) {
+        hli_turn_change(turn, tenure, 0);
+    } else if (tenure->hold.is_accepted) {
         hli_count(&name->client->counters.losses);
         hli_notice_loss(turn, tenure, reason);
     }
+    if (name->kind->quorum)
+        name->kind->quorum->lost(tenure);
     if (leaves_a_key)
         hli_releasing_orphan(turn, tenure->number); /* its owner's release comes later */
 }

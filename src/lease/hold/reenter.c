@@ -30,6 +30,8 @@ static bool reenter_needs_longer(const struct hli_tenure *tenure, const struct h
 {
     const struct hli_hold *hold = &tenure->hold;
 
+    if (tenure->name->kind->has_no_count)
+        return false;
     if (acquire->mode.replicas > 0 && !hli_reenter_has_replicas(hold, &acquire->mode))
         return true;
     if (acquire->is_watched)

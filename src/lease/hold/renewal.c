@@ -198,6 +198,8 @@ static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal *r
         is_short || (turn->name->kind->is_always_renewed && !tenure->hold.is_watched);
     if (tenure->longest_lease_ms < lease_ms)
         tenure->longest_lease_ms = lease_ms;
+    if (turn->name->kind->changed)
+        hli_turn_change(turn, tenure, hli_hold_validity(tenure));
     if (is_doubt)
         return; /* a tenure tells one thing at a time: SAFE comes with the next renewal */
     if (tenure->in_jeopardy)

@@ -21,6 +21,7 @@ struct hli_batch {
      * batch. kept: this is the op that was answered busy, or the first op if there is none. */
     void (*tell)(struct hli_batch *batch, size_t index, const struct hli_answer *answer, bool kept);
     void (*answered)(struct hli_batch *batch); /* all ops have their answers */
+    void *arg;                                 /* for these two */
 };
 
 /* Room for the ops of up to `count` tenures. Errors: HL_ENOMEM. */

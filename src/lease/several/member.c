@@ -8,6 +8,9 @@
 #include "lease/hold/hold.h"
 #include "lease/hold/reenter.h"
 #include "lease/several/acquire_all.h"
+#include "lease/state/contention.h"
+
+#include <string.h>
 
 bool hli_member_check_outer(struct hli_name *name, const struct hl_owner *owner, bool *ret_is_lost)
 {
@@ -80,6 +83,35 @@ void hli_member_keep_alive(struct hli_member *member, int64_t lease_ms)
         tenure->hold.ends = HLI_NEVER;
     }
     hli_turn_end(&turn);
+}
+
+bool hli_member_may_share(const struct hli_member *member)
+{
+    const struct hli_acquire *acquire = &member->acquire;
+
+    return !member->is_nested && acquire->name->kind->acquire_all && !acquire->mode.is_fenced &&
+           acquire->mode.backoff_ms == 0;
+}
+
+bool hli_member_is_twin_of(const struct hli_member *member, const struct hli_member *other)
+{
+    struct hli_name *name = member->acquire.name;
+    char field[HLI_FIELD_SIZE];
+
+    if (!hli_member_is_held(other) || !other->acquire.got)
+        return false;
+    hli_tenure_field(other->acquire.got, field);
+    hli_mutex_lock(&name->mutex);
+    bool is_twin = name->contention && strcmp(name->contention->busy.info.owner, field) == 0;
+    hli_mutex_unlock(&name->mutex);
+    return is_twin;
+}
+
+void hli_member_forget(struct hli_member *member)
+{
+    hli_tenure_unref(member->acquire.got);
+    member->acquire.got = NULL;
+    atomic_store(&member->state, HLI_MEMBER_NEW);
 }
 
 bool hli_member_is_valid(const struct hli_member *member)

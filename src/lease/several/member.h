@@ -58,6 +58,16 @@ bool hli_member_withdraw(struct hli_member *member, struct hli_op *op,
  * this lease. */
 void hli_member_keep_alive(struct hli_member *member, int64_t lease_ms);
 
+/* Can one request acquire it together with others, if they share a lane? */
+bool hli_member_may_share(const struct hli_member *member);
+
+/* Has the last answer said that the hold of `other` is in the way? Then both members are one lock,
+ * by two clients of one server. */
+bool hli_member_is_twin_of(const struct hli_member *member, const struct hli_member *other);
+
+/* DONE: its client is closed, and has ended its hold; makes it NEW. */
+void hli_member_forget(struct hli_member *member);
+
 /* Is the member's hold still valid? */
 bool hli_member_is_valid(const struct hli_member *member);
 

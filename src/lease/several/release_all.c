@@ -13,6 +13,7 @@ struct release_all_member {
     struct release_all *all; /* borrowed, immutable */
     struct hli_release_wait released;
     struct hli_release_mode mode; /* immutable */
+    bool is_closed;               /* immutable: nothing is done */
     hl_error err;
 };
 
@@ -22,7 +23,9 @@ struct release_all {
     struct hl_owner *owner; /* borrowed until all are begun */
     struct hli_release_all_codes codes;
     atomic_size_t pending; /* members without a result, plus one while members are begun; 0: over */
-    struct hli_batch batch;
+    struct hli_span *span; /* counted, immutable; NULL: one client */
+    struct hli_batch *batches; /* behind the members, one for each client */
+    size_t batch_count;
     size_t count;
     struct release_all_member members[];
 };
@@ -38,7 +41,10 @@ static void release_all_freed(struct hli_async *async)
 
     for (size_t i = 0; i < all->count; i++)
         hli_name_unref(all->members[i].released.name);
-    hli_batch_deinit(&all->batch);
+    for (size_t i = 0; i < all->batch_count; i++)
+        hli_batch_deinit(&all->batches[i]);
+    if (all->span)
+        hli_span_unref(all->span);
     free(all);
 }
 
@@ -84,13 +90,16 @@ static void release_all_end(struct release_all *all)
     int code = HL_OK;
 
     for (size_t i = 0; i < all->count; i++) {
-        hli_release_wait_count(&all->members[i].released);
+        if (!all->members[i].is_closed)
+            hli_release_wait_count(&all->members[i].released);
         code = hli_release_all_worse(code, release_all_code(all, i));
     }
     if (code < 0)
         release_all_write_error(all, code, all->wait.err);
     all->wait.code = code;
     hli_wait_wake(&all->wait);
+    if (all->span)
+        hli_span_drop(all->span);
 }
 
 static void release_all_has_one_less(struct release_all *all)
@@ -109,14 +118,17 @@ static void release_all_member_finished(struct hli_wait *wait)
     hli_async_unref(&all->async); /* the member's */
 }
 
-/* Checks all members, which have the same deadline. */
+/* Checks all members, which end with the call; and with the close of a client, which waits for the
+ * call. */
 static bool release_all_check(struct hli_wait *wait, hli_ns now)
 {
     struct release_all *all = HLI_OF(wait, struct release_all, wait);
+    bool is_late = now >= wait->deadline || hli_wait_is_cancelled(wait);
 
     for (size_t i = 0; i < all->count; i++) {
         struct hli_wait *member = &all->members[i].released.wait;
-        member->check(member, now < wait->deadline ? now : hli_later(now, member->deadline));
+        if (!all->members[i].is_closed)
+            member->check(member, is_late ? hli_later(now, member->deadline) : now);
     }
     return atomic_load(&all->pending) > 0;
 }
@@ -136,7 +148,9 @@ static void release_all_tell(struct hli_batch *batch, size_t index, const struct
 
 static void release_all_answered(struct hli_batch *batch)
 {
-    hli_async_unref(&HLI_OF(batch, struct release_all, batch)->async); /* the batch's */
+    struct release_all *all = batch->arg;
+
+    hli_async_unref(&all->async); /* the batch's */
 }
 
 static int release_all_settle(struct hli_async *async)
@@ -156,31 +170,56 @@ static void release_all_add_part(struct release_all *all, const struct hli_relea
     hli_name_ref(item->name);
     member->all = all;
     member->mode = item->mode;
+    member->is_closed = item->is_closed;
     hli_release_wait_init(&member->released, item->name, &member->err);
+    if (item->is_closed)
+        member->released.wait.code =
+            hli_name_fail(&member->err, HL_ECLOSED, item->name, "release", hl_err_text(HL_ECLOSED));
     member->released.wait.finished = release_all_member_finished;
+}
+
+static int release_all_add_batches(struct release_all *all, const struct hli_release_all_spec *what,
+                                   size_t clients)
+{
+    all->batches = (struct hli_batch *)&all->members[what->count];
+    while (all->batch_count < clients) {
+        struct hli_batch *batch = &all->batches[all->batch_count];
+        if (hli_batch_init(batch, what->count) < 0)
+            return HL_ENOMEM;
+        batch->tell = release_all_tell;
+        batch->answered = release_all_answered;
+        batch->arg = all;
+        all->batch_count++;
+    }
+    return 0;
 }
 
 static struct release_all *release_all_new(const struct hli_release_all_spec *what,
                                            const struct hli_completion *completion)
 {
-    hl_client *client = what->items[0].name->client;
+    size_t clients = what->span ? what->span->count : 1;
     struct release_all *all =
-        calloc(1, sizeof(*all) + what->count * sizeof(struct release_all_member));
+        calloc(1, sizeof(*all) + what->count * sizeof(struct release_all_member) +
+                      clients * sizeof(struct hli_batch));
 
-    if (!all || hli_batch_init(&all->batch, what->count) < 0) {
-        free(all);
+    if (!all)
         return NULL;
-    }
     hli_async_init(&all->async, &all->wait, release_all_freed);
     all->async.settle = release_all_settle;
     all->async.completion = *completion;
     all->owner = what->owner;
     all->codes = what->codes;
-    hli_wait_init(&all->wait, client, client->settings.request_timeout_ms,
+    all->span = what->span;
+    if (all->span)
+        hli_span_ref(all->span);
+    hli_wait_init(&all->wait, what->client, what->client->settings.request_timeout_ms,
                   completion->is_async ? &all->async.err : completion->err);
+    all->wait.span = what->span;
     all->wait.check = release_all_check;
-    all->batch.tell = release_all_tell;
-    all->batch.answered = release_all_answered;
+    if (release_all_add_batches(all, what, clients) < 0) {
+        hli_async_unref(&all->async);
+        return NULL;
+    }
     for (size_t i = 0; i < what->count; i++)
         release_all_add_part(all, &what->items[i]);
     return all;
@@ -208,10 +247,8 @@ static int release_all_format(struct hli_batch *batch)
 }
 
 /* Sends one batch; for names of several slots, or without memory for it, each request alone. */
-static void release_all_send(struct release_all *all)
+static void release_all_send(struct release_all *all, struct hli_batch *batch)
 {
-    struct hli_batch *batch = &all->batch;
-
     if (release_all_may_batch(batch) && release_all_format(batch) == 0) {
         hli_async_ref(&all->async); /* the batch's */
         hli_batch_send(batch, release_all_name_of(batch->ops[0]));
@@ -221,24 +258,38 @@ static void release_all_send(struct release_all *all)
         hli_link_send(hli_name_link(release_all_name_of(batch->ops[i])), batch->ops[i]);
 }
 
+static void release_all_begin_part(struct release_all *all, struct release_all_member *member)
+{
+    struct hli_name *name = member->released.name;
+    struct hli_batch *batch =
+        &all->batches[all->span ? hli_span_place(all->span, name->client) : 0];
+    struct hli_op *op = NULL;
+
+    if (member->is_closed) {
+        atomic_fetch_sub(&all->pending, 1); /* not the last: the begin's own is there */
+        return;
+    }
+    hli_async_ref(&all->async); /* the member's */
+    hli_release_start(name, all->owner, &member->mode, &member->released.wait, &op);
+    if (op)
+        batch->ops[batch->count++] = op;
+}
+
 static void release_all_start(struct hli_async *async)
 {
     struct release_all *all = release_all_of(async);
-    struct hli_batch *batch = &all->batch;
 
-    if (!async->completion.is_async && !all->members[0].mode.is_posted)
+    if (!async->completion.is_async && !all->members[0].mode.is_posted && !all->span)
         hli_wait_lead(&all->wait, hli_name_link(all->members[0].released.name));
-    atomic_store(&all->pending, all->count + 1);
-    for (size_t i = 0; i < all->count; i++) {
-        struct release_all_member *member = &all->members[i];
-        hli_async_ref(&all->async); /* the member's */
-        struct hli_op *op = NULL;
-        hli_release_start(member->released.name, all->owner, &member->mode, &member->released.wait,
-                          &op);
-        if (op)
-            batch->ops[batch->count++] = op;
+    if (all->span) {
+        hli_wait_attach(&all->wait, NULL);
+        hli_span_keep(all->span); /* until its end */
     }
-    release_all_send(all);
+    atomic_store(&all->pending, all->count + 1);
+    for (size_t i = 0; i < all->count; i++)
+        release_all_begin_part(all, &all->members[i]);
+    for (size_t i = 0; i < all->batch_count; i++)
+        release_all_send(all, &all->batches[i]);
     release_all_has_one_less(all);
 }
 

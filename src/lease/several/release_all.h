@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A release-all: one call that releases several names, each independently of the others. Names
- * without known waiters are released by one request.
+ * without known waiters are released by one request for each client.
  */
 #ifndef HLI_LEASE_SEVERAL_RELEASE_ALL_H
 #define HLI_LEASE_SEVERAL_RELEASE_ALL_H
@@ -12,6 +12,7 @@
 
 struct hli_release_all_item {
     struct hli_name *name; /* borrowed */
+    bool is_closed;        /* its client is: nothing is done */
     struct hli_release_mode mode;
 };
 
@@ -24,6 +25,8 @@ struct hli_release_all_codes {
 
 /* The arguments of a release-all. */
 struct hli_release_all_spec {
+    hl_client *client;     /* whose timers and callbacks the call uses */
+    struct hli_span *span; /* borrowed, and entered: those that are open; NULL: only `client` */
     struct hl_owner *owner;
     const struct hli_release_all_item *items;
     size_t count;

@@ -16,6 +16,7 @@
 
 struct hli_batch;
 struct hli_name;
+struct hli_quorum;
 struct hli_tenure;
 struct hli_turn;
 struct hli_write;
@@ -38,6 +39,25 @@ struct hli_release_request {
     const struct hli_write *write; /* the value to be written with it, or NULL */
 };
 
+/* What a lock on several masters (several/quorum.h) does in place of requests of its own. */
+struct hli_quorum_hooks { /* immutable */
+    /* A tenure of the name, zeroed, or NULL when memory is out; and frees what it has beside that.
+     */
+    struct hli_tenure *(*make)(const struct hli_name *name);
+    void (*unmake)(struct hli_tenure *tenure);
+    /* Sends one of a tenure's ops: asks or releases at all masters. Without a mutex. */
+    void (*send)(struct hli_op *op);
+    /* The tenure is LOST. Name mutex. */
+    void (*lost)(struct hli_tenure *tenure);
+    /* Part of the plan. Name mutex. */
+    void (*plan)(struct hli_turn *turn);
+    /* There is something to be done for the tenure (hli_turn_act()). Without a mutex. */
+    void (*act)(struct hli_tenure *tenure);
+    /* What the masters said to the last request, for an error's text. Name mutex. */
+    const char *(*tally)(const struct hli_name *name);
+    void (*free)(struct hli_quorum *quorum);
+};
+
 struct hli_kind {      /* immutable */
     char id;           /* part of the key in the map of names */
     bool is_handed_on; /* its locks have a queue in Redis: grants, passes and retained tenures */
@@ -49,8 +69,9 @@ struct hli_kind {      /* immutable */
                           is over for certain */
     bool is_always_renewed; /* a renewal is sent for holds with a lease time of their own, too */
     bool writes;            /* its releases may write data */
-    bool is_braced; /* its state is in keys {name}..., which the name "{name}" would share */
-    bool is_tagged; /* its key is a hash with one holder, which may show a tag */
+    bool is_braced;    /* its state is in keys {name}..., which the name "{name}" would share */
+    bool is_tagged;    /* its key is a hash with one holder, which may show a tag */
+    bool has_no_count; /* its key shows no count: a nested call changes nothing in Redis */
     const struct hli_kind *sibling; /* the other half of a read-write lock, or NULL */
     const char *channel;            /* prefix of its waiters' channel; the name in braces follows */
     const char *field_suffix;       /* of its fields: "" or ":write" */
@@ -99,6 +120,15 @@ struct hli_kind {      /* immutable */
      * those of lock_inspect.lua and lock_force_release.lua. */
     void (*inspect)(const struct hli_name *name, struct hli_args *args);
     void (*force)(const struct hli_name *name, struct hli_args *args);
+
+    /* Of a lock on several masters; else NULL. */
+    const struct hli_quorum_hooks *quorum;
+    /* Of the part of such a lock at one master, which counts and tells nothing itself; NULL of any
+     * other kind. whole: the kind of that lock. changed: its hold is valid until then; 0: it is
+     * lost. heard: a message came. Without a mutex. */
+    const struct hli_kind *whole;
+    void (*changed)(struct hli_tenure *tenure, hli_ns until);
+    void (*heard)(struct hli_name *name);
 
     /* Handles the reply {1, ...}, success. NULL: the first waiter begins a hold. Name mutex. */
     void (*served)(struct hli_turn *turn, struct hli_tenure *tenure,

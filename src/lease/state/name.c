@@ -152,7 +152,7 @@ static void name_take_lane(struct hli_name *name, unsigned lane)
 /* Several names of one key would have lanes of their own: their kinds stay on the first one. */
 static bool name_may_take_lanes(const struct hli_name *name)
 {
-    return !name->kind->is_per_owner && !name->kind->sibling &&
+    return !name->kind->is_per_owner && !name->kind->sibling && !name->kind->quorum &&
            atomic_load(&name->lane) != HLI_LANE_CONFIRMED;
 }
 
@@ -178,14 +178,15 @@ void hli_name_join_lane(struct hli_name *name, const struct hli_name *other)
 {
     unsigned lane = atomic_load(&other->lane);
 
-    if (name->slot == other->slot && lane != HLI_LANE_CONFIRMED &&
+    if (name->client == other->client && name->slot == other->slot && lane != HLI_LANE_CONFIRMED &&
         atomic_load(&name->lane) != lane && name_may_take_lanes(name))
         name_take_lane(name, lane);
 }
 
 bool hli_name_shares_lane(const struct hli_name *name, const struct hli_name *other)
 {
-    return name->slot == other->slot && atomic_load(&name->lane) == atomic_load(&other->lane);
+    return name->client == other->client && name->slot == other->slot &&
+           atomic_load(&name->lane) == atomic_load(&other->lane);
 }
 
 bool hli_name_forget_lane(struct hli_name *name)
@@ -246,7 +247,12 @@ static void name_free(struct hli_name *name)
 {
     HLI_CHECK(!name->current && TAILQ_EMPTY(&name->past) && TAILQ_EMPTY(&name->waiters));
     free(name->contention);
-    free(name->settled);
+    if (name->kind->quorum)
+        name->kind->quorum->free(name->quorum);
+    else if (name->kind->changed)
+        hli_client_unref(name->voter->speaker);
+    if (!name->kind->quorum)
+        free(name->settled); /* or the voter */
     hli_mutex_deinit(&name->mutex);
     free(name);
 }

@@ -32,7 +32,15 @@ struct hli_name_key {
 struct hli_contention;
 struct hli_acked;
 struct hli_acquire;
+struct hli_quorum;
 TAILQ_HEAD(hli_acquires, hli_acquire);
+
+/* Of a name that is the part of a Redlock at one master (several/quorum.h). */
+struct hli_voter {
+    hl_client *speaker;          /* counted, immutable: its id begins the fields, at all masters */
+    unsigned index;              /* immutable: which master it is */
+    atomic_uint_fast64_t number; /* of the next tenure: that of the attempt at all masters */
+};
 
 struct hli_name {
     struct hli_ref ref;          /* each handle, tenure, set timer and wanted channel has one */
@@ -54,7 +62,11 @@ struct hli_name {
                         the first unanswered ACQUIRE was sent; 0: none is missing */
     unsigned calls;  /* of one request (call.h), under way */
     struct hli_contention *contention; /* owned; NULL until there is something to know */
-    struct hli_acked *settled;         /* owned; the same, of a kind with once commands (once.h) */
+    union {                            /* owned, by the kind */
+        struct hli_acked *settled;     /* the same, with once commands (once.h) */
+        struct hli_quorum *quorum;     /* immutable, of a Redlock: its masters */
+        struct hli_voter *voter;       /* immutable, of a Redlock at one of them */
+    };
 
     SLIST_ENTRY(hli_name) visit_link; /* loop thread: in the list of a visit to all names */
 
@@ -77,7 +89,7 @@ void hli_name_join_lane(struct hli_name *name, const struct hli_name *other);
 /* The name takes the lane for requests that replicas confirm, unless something about it is under
  * way. It never leaves that lane. */
 void hli_name_take_confirmed_lane(struct hli_name *name);
-/* May one request be about both? Only if their slot and lane are the same. */
+/* May one request be about both? Only if their client, slot and lane are the same. */
 bool hli_name_shares_lane(const struct hli_name *name, const struct hli_name *other);
 /* If the name's lane is not open, as its slot has moved or the lane cannot come back, the name has
  * the first one from now on: the same link. A slot may return to the old server, where requests are
@@ -98,6 +110,7 @@ void hli_name_unref(struct hli_name *name);
  * Redisson's counter of fencing tokens, the holder's tag; and beside the key of data: its fence. */
 #define HLI_NAME_REDISSON_CHANNEL "redisson_lock__channel:"
 #define HLI_NAME_OWN_CHANNEL "hirelock:"
+#define HLI_NAME_REDLOCK_CHANNEL "hirelock_redlock:" /* of a lock of redlock.h */
 #define HLI_NAME_QUEUE "hirelock_queue:"
 #define HLI_NAME_TOKEN "redisson_lock_token:"
 #define HLI_NAME_FENCE "hirelock_fence:"

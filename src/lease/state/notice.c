@@ -71,7 +71,9 @@ static void notice_queue(struct hli_turn *turn, struct hli_tenure *tenure,
 void hli_notice_warning(struct hli_turn *turn, struct hli_tenure *tenure, hl_event_kind kind)
 {
     tenure->warning.kind = kind;
-    tenure->warning.reason = kind == HL_EVENT_UNCONFIRMED ? "too few replicas" : NULL;
+    tenure->warning.reason = kind == HL_EVENT_UNCONFIRMED ? "too few replicas"
+                             : kind == HL_EVENT_NARROW    ? "no master to spare"
+                                                          : NULL;
     notice_queue(turn, tenure, &tenure->warning);
 }
 

@@ -38,14 +38,17 @@ const char *hli_tenure_state_name(enum hli_tenure_state state)
 
 struct hli_tenure *hli_tenure_new(struct hli_name *name)
 {
-    struct hli_tenure *tenure = calloc(1, sizeof(*tenure));
+    const struct hli_kind *kind = name->kind;
+    struct hli_tenure *tenure =
+        kind->quorum ? kind->quorum->make(name) : calloc(1, sizeof(*tenure));
 
     if (!tenure)
         return NULL;
     hli_ref_init(&tenure->ref);
     hli_name_ref(name);
     tenure->name = name;
-    tenure->number = hli_client_next_number(name->client);
+    tenure->number =
+        kind->changed ? atomic_load(&name->voter->number) : hli_client_next_number(name->client);
     tenure->visit_at = HLI_NEVER;
     return tenure;
 }
@@ -63,8 +66,11 @@ void hli_tenure_unref(struct hli_tenure *tenure)
     hli_op_deinit(&tenure->ask);
     hli_op_deinit(&tenure->release);
     free(tenure->tag);
-    hli_name_unref(tenure->name);
+    struct hli_name *name = tenure->name;
+    if (name->kind->quorum)
+        name->kind->quorum->unmake(tenure);
     free(tenure);
+    hli_name_unref(name);
 }
 
 bool hli_tenure_is_contending(const struct hli_tenure *tenure)
@@ -131,8 +137,11 @@ void hli_tenure_move(struct hli_tenure *tenure, enum hli_tenure_state state)
 
 const char *hli_tenure_field(const struct hli_tenure *tenure, char text[HLI_FIELD_SIZE])
 {
-    snprintf(text, HLI_FIELD_SIZE, "%s:%" PRIu64 "%s", tenure->name->client->id, tenure->number,
-             tenure->name->kind->field_suffix);
+    const struct hli_name *name = tenure->name;
+    const hl_client *speaker = name->kind->changed ? name->voter->speaker : name->client;
+
+    snprintf(text, HLI_FIELD_SIZE, "%s:%" PRIu64 "%s", speaker->id, tenure->number,
+             name->kind->field_suffix);
     return text;
 }
 

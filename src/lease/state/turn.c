@@ -118,6 +118,21 @@ void hli_turn_tell(struct hli_turn *turn, struct hli_callback *callback)
     STAILQ_INSERT_TAIL(&turn->callbacks, callback, link);
 }
 
+void hli_turn_change(struct hli_turn *turn, struct hli_tenure *tenure, hli_ns until)
+{
+    if (!turn->changed)
+        hli_tenure_ref(tenure);
+    turn->changed = tenure;
+    turn->changed_until = until;
+}
+
+void hli_turn_act(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    if (!turn->acted)
+        hli_tenure_ref(tenure);
+    turn->acted = tenure;
+}
+
 void hli_turn_unref(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     TAILQ_INSERT_TAIL(&turn->gone, tenure, link);
@@ -162,6 +177,19 @@ static void turn_tell_watchdog(struct hli_turn *turn)
         engine->watch(turn->watch, turn->watch_at);
 }
 
+/* A Redlock and its parts are told last, and no turn of theirs is inside another. */
+static void turn_tell_kinds(struct hli_turn *turn)
+{
+    if (turn->changed) {
+        turn->changed->name->kind->changed(turn->changed, turn->changed_until);
+        hli_tenure_unref(turn->changed);
+    }
+    if (turn->acted) {
+        turn->acted->name->kind->quorum->act(turn->acted);
+        hli_tenure_unref(turn->acted);
+    }
+}
+
 void hli_turn_plan(struct hli_turn *turn)
 {
     turn->name->client->engine->plan(turn);
@@ -188,7 +216,10 @@ void hli_turn_end(struct hli_turn *turn)
         turn_tell_watchdog(turn);
     while ((op = TAILQ_FIRST(&turn->send))) {
         TAILQ_REMOVE(&turn->send, op, link);
-        hli_link_send(hli_name_link(name), op);
+        if (name->kind->quorum)
+            name->kind->quorum->send(op);
+        else
+            hli_link_send(hli_name_link(name), op);
     }
     if (turn->wants_channel)
         hli_contention_listen(contention);
@@ -208,4 +239,6 @@ void hli_turn_end(struct hli_turn *turn)
         TAILQ_REMOVE(&turn->gone, tenure, link);
         hli_tenure_unref(tenure);
     }
+    if (turn->changed || turn->acted)
+        turn_tell_kinds(turn);
 }

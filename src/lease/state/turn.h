@@ -24,6 +24,8 @@ struct hli_turn {
     hli_ns watch_at;
     hli_ns timer_at; /* HLI_NEVER: leave it as it is */
     bool wants_channel;
+    struct hli_tenure *changed, *acted; /* counted; what their kinds are to be told */
+    hli_ns changed_until;
     bool is_last_releasing; /* the client's last release has ended; a close may wait for that */
     STAILQ_HEAD(, hli_callback) callbacks;
     struct hli_tenures gone; /* references to be dropped */
@@ -46,6 +48,9 @@ void hli_turn_unwatch(struct hli_turn *turn, struct hli_tenure *tenure);
 void hli_turn_timer(struct hli_turn *turn, hli_ns at);
 void hli_turn_listen(struct hli_turn *turn); /* to its channels; the name has a contention */
 void hli_turn_tell(struct hli_turn *turn, struct hli_callback *callback);
+void hli_turn_change(struct hli_turn *turn, struct hli_tenure *tenure,
+                     hli_ns until);                                  /* the kind's `changed` */
+void hli_turn_act(struct hli_turn *turn, struct hli_tenure *tenure); /* the quorum's `act` */
 void hli_turn_unref(struct hli_turn *turn, struct hli_tenure *tenure);
 
 #endif

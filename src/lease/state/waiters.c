@@ -14,7 +14,8 @@ void hli_waiters_join(struct hli_turn *turn, struct hli_acquire *acquire, bool a
     else
         TAILQ_INSERT_TAIL(&name->waiters, acquire, link);
     acquire->is_waiting = true;
-    hli_count(&name->client->counters.waiters_now);
+    if (!name->kind->changed)
+        hli_count(&name->client->counters.waiters_now);
     if (name->current) /* a try is answered by a request that was sent after it began */
         hli_tenure_ask_soon(name->current);
 }
@@ -25,7 +26,8 @@ void hli_waiters_leave(struct hli_turn *turn, struct hli_acquire *acquire)
 
     TAILQ_REMOVE(&name->waiters, acquire, link);
     acquire->is_waiting = false;
-    hli_uncount(&name->client->counters.waiters_now);
+    if (!name->kind->changed)
+        hli_uncount(&name->client->counters.waiters_now);
     if (TAILQ_EMPTY(&name->waiters)) {
         name->asked_at = 0;
         if (name->contention)
@@ -81,7 +83,8 @@ void hli_waiters_fail(struct hli_turn *turn, struct hli_acquire *acquire, int co
     const struct hli_name *name = turn->name;
 
     hli_waiters_withdraw(turn, acquire);
-    waiters_count_failure(name->client, code);
+    if (!name->kind->changed)
+        waiters_count_failure(name->client, code);
     hli_name_fail(acquire->wait.err, code, name, name->kind->verb ? name->kind->verb : "acquire",
                   text);
     hli_turn_finish(turn, &acquire->wait, code);

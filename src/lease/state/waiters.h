@@ -26,6 +26,10 @@ struct hli_acquire_mode {
     uint32_t need;          /* of a kind with is_counted: how many units it needs at once */
     unsigned replicas;      /* how many must have the hold (replicas.h) ... */
     bool is_kept_anyway;    /* ... and if fewer have it, it is held, and an event says so */
+    /* A server that began so short ago may have forgotten a holder, and is not asked; 0: each is.
+     */
+    int64_t restart_ms;
+    int64_t vote_ms; /* on several masters: how long each of them is waited for */
 };
 
 struct hli_acquire {

@@ -10,7 +10,7 @@
 int hli_owner_read(const hl_client *client, hl_owner *passed,
                    const struct hli_completion *completion, hl_owner **ret_owner)
 {
-    if (passed && passed->client != client)
+    if (passed && client && passed->client != client)
         return hli_fail(completion->err, HL_EINVAL, "the owner belongs to another client");
     if (!passed && completion->is_async)
         return hli_fail(completion->err, HL_EINVAL,

@@ -7,8 +7,8 @@
 #include "lease/calls/async.h"
 #include "lease/calls/client.h"
 
-/* The owner of a call: `passed`, or the calling thread. Errors: HL_EINVAL: the owner belongs to
- * another client, or an async call has none; HL_ENOMEM. */
+/* The owner of a call: `passed`, or the calling thread. client NULL: it may be that of any client.
+ * Errors: HL_EINVAL: the owner belongs to another client, or an async call has none; HL_ENOMEM. */
 int hli_owner_read(const hl_client *client, hl_owner *passed,
                    const struct hli_completion *completion, hl_owner **ret_owner);
 

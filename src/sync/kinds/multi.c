@@ -15,6 +15,7 @@ static void multi_free(struct hli_multi *multi)
     for (size_t i = 0; i < multi->count; i++)
         hli_handle_deinit(&multi->members[i].handle);
     free(multi->name);
+    hli_span_unref(multi->span);
     free(multi);
 }
 
@@ -25,7 +26,8 @@ void hli_multi_unref(struct hli_multi *multi)
 }
 
 /* By the slots, which are all 0 but in a cluster, and then by the names' bytes: the members that
- * one request can acquire stand together. */
+ * one request can acquire stand together. All processes have this order; it does not know servers,
+ * as processes may know one server by different addresses. */
 static int multi_compare(const hl_lock *one, const hl_lock *other)
 {
     int slots = (int)one->handle.name->slot - (int)other->handle.name->slot;
@@ -39,15 +41,21 @@ static int multi_compare(const hl_lock *one, const hl_lock *other)
     return order != 0 ? order : (length > others) - (length < others);
 }
 
-/* The place of this member among the sorted ones, or the place where it belongs. */
+/* The place of this member among the sorted ones, or the place where it belongs: behind those of
+ * the same name at other servers that were given before. */
 static size_t multi_place(const struct hli_multi *multi, const hl_lock *member, bool *ret_is_there)
 {
     size_t at = 0;
-    int order = 1;
+    int order;
 
-    while (at < multi->count && (order = multi_compare(member, &multi->members[at])) > 0)
+    *ret_is_there = false;
+    while (at < multi->count && (order = multi_compare(member, &multi->members[at])) >= 0) {
+        *ret_is_there =
+            order == 0 && member->handle.name->client == multi->members[at].handle.name->client;
+        if (*ret_is_there)
+            break;
         at++;
-    *ret_is_there = at < multi->count && order == 0;
+    }
     return at;
 }
 
@@ -88,6 +96,22 @@ static int multi_join_names(struct hli_multi *multi)
     return 0;
 }
 
+/* One client needs no span. */
+static int multi_fill_span(struct hli_multi *multi, hl_lock *const *members)
+{
+    struct hli_span *span = hli_span_new(multi->given);
+
+    if (!span)
+        return HL_ENOMEM;
+    for (size_t i = 0; i < multi->given; i++)
+        hli_span_add(span, members[i]->handle.name->client);
+    if (span->count > 1)
+        multi->span = span;
+    else
+        hli_span_unref(span);
+    return 0;
+}
+
 static int multi_fill(struct hli_multi *multi, hl_lock *const *members, hl_error *err)
 {
     bool is_there;
@@ -95,7 +119,7 @@ static int multi_fill(struct hli_multi *multi, hl_lock *const *members, hl_error
     for (size_t i = 0; i < multi->given; i++)
         if (!multi_insert(multi, members[i]))
             return hli_fail(err, HL_EINVAL, "a name is given as two kinds of locks");
-    if (multi_join_names(multi) < 0)
+    if (multi_fill_span(multi, members) < 0 || multi_join_names(multi) < 0)
         return hli_no_memory(err);
     for (size_t i = 0; i < multi->given; i++)
         multi->member_of[i] = (unsigned char)multi_place(multi, members[i], &is_there);

@@ -1,14 +1,13 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* The multi-lock: its handle; acquire and release; inspect and force-release, one member after the
- * other. */
+/* The multi-lock: its handle; acquire and release. */
 #include <hirelock/multi_lock.h>
 
 #include "base/check.h"
 #include "base/error.h"
-#include "base/versioned.h"
 #include "lease/several/acquire_all.h"
 #include "lease/several/release_all.h"
+#include "sync/common/acquire_options.h"
 #include "sync/kinds/multi.h"
 #include "sync/lock/lock_kind.h"
 
@@ -17,7 +16,7 @@
 
 /* The handle, with its members. */
 struct multi_lock {
-    struct hl_lock lock;     /* of the first member's name, for its client */
+    struct hl_lock lock;     /* of the name that was given first, for its client */
     struct hli_multi *multi; /* counted */
 };
 
@@ -48,8 +47,11 @@ static int multi_check_members(hl_lock *const *members, size_t count, hl_error *
             return hli_fail(err, HL_EINVAL, "a member is NULL");
         if (multi_of(members[i]))
             return hli_fail(err, HL_EINVAL, "a member is a multi-lock itself");
-        if (members[i]->handle.name->client != members[0]->handle.name->client)
-            return hli_fail(err, HL_EINVAL, "the members belong to several clients");
+        if (members[i]->type->stands_alone)
+            return hli_fail(err, HL_EINVAL, "a member is a Redlock, which stands alone");
+        int rc = hli_client_check(members[i]->handle.name->client);
+        if (rc < 0)
+            return hli_fail(err, rc, "%s", hl_err_text(rc));
     }
     return 0;
 }
@@ -81,32 +83,64 @@ static void multi_set_options(struct multi_lock *handle, const hl_lock_options *
     }
 }
 
+/* The caller has entered all clients. */
 static int multi_acquire(const hl_lock *lock, const hl_acquire_options *options,
                          const struct hli_completion *completion)
 {
     const struct hli_multi *multi = multi_of(lock);
     struct hli_acquire_spec specs[HLI_SEVERAL_LIMIT];
-    size_t ready = 0;
+    struct hli_acquire_all_spec what = {lock->handle.name->client, multi->span, specs, 0};
     int rc = 0;
 
-    while (rc == 0 && ready < multi->count) {
-        rc = hli_lock_prepare(&multi->members[ready], options, &specs[ready], completion->err);
-        ready += rc == 0;
+    while (rc == 0 && what.count < multi->count) {
+        const hl_lock *member = &multi->members[what.count];
+        rc = hli_lock_prepare(member, options, &specs[what.count], completion->err);
+        what.count += rc == 0;
     }
     if (rc == 0)
-        rc = hli_acquire_all_run(specs, ready, completion);
-    while (ready > 0)
-        hli_name_unref(specs[--ready].name);
+        rc = hli_acquire_all_run(&what, completion);
+    while (what.count > 0)
+        hli_name_unref(specs[--what.count].name);
+    return rc;
+}
+
+/* An explicit owner of any of the clients may be that of all members. */
+static int multi_check_owner(const struct hli_span *span, const hl_owner *owner, hl_error *err)
+{
+    if (!owner->client || hli_span_place(span, owner->client) < span->count)
+        return 0;
+    return hli_fail(err, HL_EINVAL, "the owner belongs to another client");
+}
+
+/* A completion may free the handle before this returns. */
+static int multi_acquire_span(const hl_lock *lock, const hl_acquire_options *options,
+                              const struct hli_completion *completion)
+{
+    struct hli_span *span = multi_of(lock)->span;
+    int rc = multi_check_owner(span, options->owner, completion->err);
+
+    if (rc < 0)
+        return rc;
+    rc = hli_span_enter(span);
+    if (rc < 0)
+        return hli_fail(completion->err, rc, "%s", hl_err_text(rc));
+    hli_span_ref(span);
+    rc = multi_acquire(lock, options, completion);
+    hli_span_leave(span);
+    hli_span_unref(span);
     return rc;
 }
 
 /* The members' names for this owner. A missing name is made, so that the release reports that its
  * lock is not held. */
-static int multi_release_items(const struct hli_multi *multi, const hl_owner *owner,
-                               struct hli_release_all_item *items, size_t *ret_count)
+static int multi_release_items(const struct hli_multi *multi, const struct hli_span *open,
+                               const hl_owner *owner, struct hli_release_all_item *items,
+                               size_t *ret_count)
 {
     for (size_t i = 0; i < multi->count; i++) {
         const hl_lock *member = &multi->members[i];
+        items[i].is_closed =
+            open && hli_span_place(open, member->handle.name->client) == open->count;
         items[i].name = hli_lock_look_up(member, owner, hli_name_get);
         if (!items[i].name)
             return HL_ENOMEM;
@@ -116,21 +150,62 @@ static int multi_release_items(const struct hli_multi *multi, const hl_owner *ow
     return 0;
 }
 
-static int multi_release(const hl_lock *lock, hl_owner *owner,
-                         const struct hli_completion *completion)
+/* open: those of the clients that are not closed; NULL if there is only one. */
+static int multi_release_entered(const hl_lock *lock, hl_owner *owner, struct hli_span *open,
+                                 const struct hli_completion *completion)
 {
     const struct hli_multi *multi = multi_of(lock);
     struct hli_release_all_item items[HLI_SEVERAL_LIMIT] = {{.name = NULL}};
     struct hli_release_all_spec what = {
+        .client = open ? open->clients[0] : lock->handle.name->client,
+        .span = open,
         .owner = owner,
         .items = items,
         .codes = {.ret = completion->ret_codes, .count = multi->given}};
-    int rc = multi_release_items(multi, owner, items, &what.count);
+    int rc = multi_release_items(multi, open, owner, items, &what.count);
 
     memcpy(what.codes.item, multi->member_of, sizeof(multi->member_of));
     rc = rc < 0 ? hli_no_memory(completion->err) : hli_release_all_run(&what, completion);
     for (size_t i = 0; i < what.count; i++)
         hli_name_unref(items[i].name);
+    return rc;
+}
+
+static int multi_release(const hl_lock *lock, hl_owner *passed,
+                         const struct hli_completion *completion)
+{
+    hl_owner *owner = NULL;
+    int rc = hli_handle_enter(&lock->handle, completion);
+
+    if (rc < 0)
+        return rc;
+    hl_client *client = lock->handle.name->client;
+    rc = hli_owner_read(client, passed, completion, &owner);
+    if (rc == 0)
+        rc = multi_release_entered(lock, owner, NULL, completion);
+    hli_client_leave(client);
+    return rc;
+}
+
+/* The members of open clients are released also when another client is closed. */
+static int multi_release_span(const hl_lock *lock, hl_owner *passed,
+                              const struct hli_completion *completion)
+{
+    struct hli_span *open = NULL;
+    hl_owner *owner = NULL;
+
+    if (completion->is_async && !completion->done)
+        return hli_fail(completion->err, HL_EINVAL, "done is NULL");
+    int rc = hli_span_enter_open(multi_of(lock)->span, &open);
+    if (rc < 0)
+        return hli_fail(completion->err, rc, "%s", hl_err_text(rc));
+    rc = hli_owner_read(NULL, passed, completion, &owner);
+    if (rc == 0)
+        rc = multi_check_owner(multi_of(lock)->span, owner, completion->err);
+    if (rc == 0)
+        rc = multi_release_entered(lock, owner, open, completion);
+    hli_span_leave(open);
+    hli_span_unref(open);
     return rc;
 }
 
@@ -152,157 +227,14 @@ static struct hli_lock_view multi_view(const hl_lock *lock, const hl_owner *owne
     return least;
 }
 
-/* Ranks what stops a caller: held by another client, then free, then held by this client. */
-static int multi_info_rank(const hl_lock_info *info)
-{
-    return info->locked && !info->mine ? 2 : !info->locked ? 1 : 0;
-}
-
-/* Keeps the answer of the highest rank. True when no other answer can rank higher. */
-static bool multi_info_keep(hl_lock_info *best, const hl_lock_info *info, bool is_first)
-{
-    if (is_first || multi_info_rank(info) > multi_info_rank(best))
-        *best = *info;
-    return multi_info_rank(best) == 2;
-}
-
-/* Combines the members' codes so far with another one: an error wins, then a release. */
-static int multi_force_code(int code, int other)
-{
-    if (code == HL_ENOENT || other == HL_ENOENT)
-        return code == HL_ENOENT ? other : code;
-    return hli_release_all_worse(code, other);
-}
-
-/* A call's way through the members. */
-struct multi_tour {
-    struct hli_multi *multi; /* counted if the call is async */
-    bool inspects;           /* else it releases */
-    size_t next;
-    int code;
-    hl_error err;
-    hl_lock_info best;
-    struct hli_completion completion;
-};
-
-/* Notes the next member's answer. True: there is another one to ask. */
-static bool multi_tour_answered(struct multi_tour *tour, int code, const hl_lock_info *info,
-                                const hl_error *err)
-{
-    bool is_first = tour->next++ == 0, ends = false;
-    int before = tour->code;
-
-    tour->code = tour->inspects ? code : multi_force_code(before, code);
-    if (tour->code < 0 && (tour->code != before || is_first))
-        tour->err = *err;
-    if (tour->inspects)
-        ends = code < 0 || multi_info_keep(&tour->best, info, is_first);
-    return !ends && tour->next < tour->multi->count;
-}
-
-static void multi_tour_end(struct multi_tour *tour)
-{
-    const hl_error *err = tour->code < 0 ? &tour->err : NULL;
-    const struct hli_completion *completion = &tour->completion;
-
-    if (tour->inspects)
-        completion->inspected(tour->code, err ? NULL : &tour->best, err, completion->arg);
-    else
-        completion->done(tour->code, err, completion->arg);
-    hli_multi_unref(tour->multi);
-    free(tour);
-}
-
-static int multi_tour_post(struct multi_tour *tour);
-
-/* The next member is asked in the completion of the one before. */
-static void multi_tour_inspected(int code, const hl_lock_info *info, const hl_error *err, void *arg)
-{
-    struct multi_tour *tour = arg;
-
-    if (multi_tour_answered(tour, code, info, err)) {
-        code = multi_tour_post(tour);
-        if (code == 0)
-            return;
-        tour->code = hli_fail(&tour->err, code, "%s", hl_err_text(code));
-    }
-    multi_tour_end(tour);
-}
-
-static void multi_tour_forced(int code, const hl_error *err, void *arg)
-{
-    multi_tour_inspected(code, NULL, err, arg);
-}
-
-static int multi_tour_post(struct multi_tour *tour)
-{
-    hl_lock *member = &tour->multi->members[tour->next];
-
-    return tour->inspects ? hl_lock_inspect_async(member, multi_tour_inspected, tour)
-                          : hl_lock_force_release_async(member, multi_tour_forced, tour);
-}
-
-static int multi_tour_begin(const struct multi_tour *begun)
-{
-    struct multi_tour *tour = malloc(sizeof(*tour));
-
-    if (!tour)
-        return hli_no_memory(NULL);
-    *tour = *begun;
-    hli_ref_take(&tour->multi->ref);
-    int rc = multi_tour_post(tour);
-    if (rc < 0) {
-        hli_multi_unref(tour->multi);
-        free(tour);
-    }
-    return rc;
-}
-
-static int multi_tour_block(struct multi_tour *tour)
-{
-    hl_error err = HL_ERROR_INIT;
-    hl_lock_info info;
-    int code;
-
-    do {
-        hl_lock *member = &tour->multi->members[tour->next];
-        info = (hl_lock_info)HL_LOCK_INFO_INIT;
-        code = tour->inspects ? hl_lock_inspect(member, &info, &err)
-                              : hl_lock_force_release(member, &err);
-    } while (multi_tour_answered(tour, code, &info, &err));
-    if (tour->code < 0 && tour->completion.err)
-        *tour->completion.err = tour->err;
-    return tour->code;
-}
-
-static int multi_tour_run(const hl_lock *lock, struct multi_tour *tour)
-{
-    int rc = hli_handle_enter(&lock->handle, &tour->completion);
-
-    if (rc < 0)
-        return rc;
-    hl_client *client = lock->handle.name->client;
-    rc = tour->completion.is_async ? multi_tour_begin(tour) : multi_tour_block(tour);
-    hli_client_leave(client);
-    return rc;
-}
-
 static int multi_inspect(const hl_lock *lock, const struct hli_completion *completion)
 {
-    struct multi_tour tour = {.multi = multi_of(lock), .inspects = true, .completion = *completion};
-    int rc = multi_tour_run(lock, &tour);
-
-    if (rc == 0 && completion->ret_info)
-        hli_versioned_write(completion->ret_info, sizeof(tour.best), &tour.best);
-    return rc;
+    return hli_multi_inspect(lock, multi_of(lock), completion);
 }
 
 static int multi_force_release(const hl_lock *lock, const struct hli_completion *completion)
 {
-    struct multi_tour tour = {
-        .multi = multi_of(lock), .code = HL_ENOENT, .completion = *completion};
-
-    return multi_tour_run(lock, &tour);
+    return hli_multi_force_release(lock, multi_of(lock), completion);
 }
 
 static const struct hli_lock_verbs multi_verbs = {
@@ -315,7 +247,20 @@ static const struct hli_lock_verbs multi_verbs = {
     .drop = multi_drop,
 };
 
+static const struct hli_lock_verbs multi_span_verbs = {
+    .is_span = true,
+    .acquire = multi_acquire_span,
+    .release = multi_release_span,
+    .inspect = multi_inspect,
+    .force_release = multi_force_release,
+    .view = multi_view,
+    .name = multi_name,
+    .drop = multi_drop,
+};
+
 static const struct hli_lock_type multi_type = {.kind = &hli_kind_lock, .several = &multi_verbs};
+static const struct hli_lock_type multi_span_type = {.kind = &hli_kind_lock,
+                                                     .several = &multi_span_verbs};
 
 static int multi_make(hl_lock *const *members, size_t count, const hl_lock_options *passed,
                       hl_lock **ret_lock, hl_error *err)
@@ -335,8 +280,8 @@ static int multi_make(hl_lock *const *members, size_t count, const hl_lock_optio
         return rc;
     }
     handle->multi = multi;
-    handle->lock.type = &multi_type;
-    handle->lock.handle.name = multi->members[0].handle.name;
+    handle->lock.type = multi->span ? &multi_span_type : &multi_type;
+    handle->lock.handle.name = members[0]->handle.name;
     hli_name_ref(handle->lock.handle.name);
     multi_set_options(handle, &options);
     *ret_lock = &handle->lock;
@@ -351,11 +296,7 @@ int hl_multi_lock_new(hl_lock *const *members, size_t count, const hl_lock_optio
     if (count < 1 || count > HLI_SEVERAL_LIMIT)
         return hli_fail(err, HL_EINVAL, "a multi-lock has 1 to %d members", HLI_SEVERAL_LIMIT);
     int rc = multi_check_members(members, count, err);
-    if (rc < 0)
-        return rc;
-    rc = hli_client_check(members[0]->handle.name->client);
-    return rc < 0 ? hli_fail(err, rc, "%s", hl_err_text(rc))
-                  : multi_make(members, count, options, ret_lock, err);
+    return rc < 0 ? rc : multi_make(members, count, options, ret_lock, err);
 }
 
 /* If the release does not begin, each member gets the code of the whole call. */

@@ -192,8 +192,10 @@ static int lock_acquire_alone(const hl_lock *lock, const hl_acquire_options *opt
 static int lock_acquire_entered(const hl_lock *lock, const hl_acquire_options *passed,
                                 const struct hli_completion *completion)
 {
+    bool is_span = lock->type->several && lock->type->several->is_span;
+    const hl_client *client = is_span ? NULL : lock->handle.name->client;
     hl_acquire_options options;
-    int rc = hli_acquire_options_read(lock->handle.name->client, passed, completion, &options);
+    int rc = hli_acquire_options_read(client, passed, completion, &options);
 
     if (rc < 0)
         return rc;
@@ -289,17 +291,17 @@ int hli_lock_release(const hl_lock *lock, hl_owner *owner, const struct hli_rele
                      const struct hli_completion *completion)
 {
     hl_owner *mine = NULL;
-    int rc = hli_handle_enter(HLI_HANDLE(lock), completion);
 
+    if (lock && lock->type->several)
+        return lock->type->several->release(lock, owner, completion);
+    int rc = hli_handle_enter(HLI_HANDLE(lock), completion);
     if (rc < 0)
         return rc;
     hl_client *client = lock->handle.name->client;
     const struct hli_release_mode own_mode = hli_lock_release_mode(lock);
     rc = hli_owner_read(client, owner, completion, &mine);
     if (rc == 0)
-        rc = lock->type->several
-                 ? lock->type->several->release(lock, mine, completion)
-                 : lock_release_alone(lock, mine, mode ? mode : &own_mode, completion);
+        rc = lock_release_alone(lock, mine, mode ? mode : &own_mode, completion);
     hli_client_leave(client);
     return rc;
 }

@@ -20,9 +20,10 @@ struct hli_lock_view {
     uint64_t token;
 };
 
-/* The verbs of lock.h for a multi-lock. For an acquire and a release the caller has entered the
- * client, and checked that the owner belongs to it. */
+/* The verbs of lock.h for a multi-lock. For an acquire the caller has entered the handle's client,
+ * and found out the owner; a release does both itself. */
 struct hli_lock_verbs { /* immutable */
+    bool is_span;       /* the members are of several clients: an acquire's owner may be of any */
     int (*acquire)(const hl_lock *lock, const hl_acquire_options *options,
                    const struct hli_completion *completion);
     int (*release)(const hl_lock *lock, hl_owner *owner, const struct hli_completion *completion);
@@ -48,6 +49,13 @@ struct hli_lock_type { /* immutable */
                    hl_error *err);
 
     const struct hli_lock_verbs *several; /* of a multi-lock; else NULL */
+
+    /* Of a Redlock; else NULL, or false. longest_lease: 0: any. stands_alone: its handles are no
+     * members of a multi-lock. */
+    int64_t (*longest_lease)(const hl_lock *lock);
+    int (*inspect)(const hl_lock *lock, const struct hli_completion *completion);
+    int (*force_release)(const hl_lock *lock, const struct hli_completion *completion);
+    bool stands_alone;
 };
 
 extern const struct hli_lock_type hli_lock_type; /* of HL_LOCK_REENTRANT */
@@ -85,6 +93,14 @@ struct hli_name *hli_lock_look_up(const hl_lock *lock, const struct hl_owner *ow
  * HL_EINVAL, HL_ENOMEM, and those of the type's `prepare`. */
 int hli_lock_prepare(const hl_lock *lock, const hl_acquire_options *options,
                      struct hli_acquire_spec *ret, hl_error *err);
+
+/* Inspect and force-release, each in one request, that take so long at most; -1: the outage
+ * timeout.
+ */
+int hli_lock_inspect_within(const hl_lock *lock, int64_t timeout_ms,
+                            const struct hli_completion *completion);
+int hli_lock_force_within(const hl_lock *lock, int64_t timeout_ms,
+                          const struct hli_completion *completion);
 
 /* The hold of this owner on the handle's lock; owner NULL: the calling thread. */
 struct hli_lock_view hli_lock_view(const hl_lock *lock, const hl_owner *owner);

@@ -75,7 +75,7 @@ static void inspect_tell(struct hli_async *async, int code, const hl_error *err)
 
 static int inspect_prepare(struct hli_call *call, struct hli_args *args, const void *what)
 {
-    (void)what;
+    hli_call_set_timeout(call, *(const int64_t *)what);
     lock_inspect_of(call)->info = (hl_lock_info)HL_LOCK_INFO_INIT;
     call->async.tell = inspect_tell;
     call->name->kind->inspect(call->name, args);
@@ -159,7 +159,7 @@ static void force_settle(struct hli_call *call, int code)
 
 static int force_prepare(struct hli_call *call, struct hli_args *args, const void *what)
 {
-    (void)what;
+    hli_call_set_timeout(call, *(const int64_t *)what);
     call->name->kind->force(call->name, args);
     return 0;
 }
@@ -172,15 +172,22 @@ static const struct hli_call_kind force_kind = {.verb = "force release",
                                                 .prepare = force_prepare,
                                                 .settle = force_settle};
 
+int hli_lock_inspect_within(const hl_lock *lock, int64_t timeout_ms,
+                            const struct hli_completion *completion)
+{
+    return hli_handle_run(HLI_HANDLE(lock), &inspect_kind, &timeout_ms, completion);
+}
+
 static int lock_inspect(const hl_lock *lock, const struct hli_completion *completion)
 {
     const hl_lock_info *info = completion->ret_info;
 
     if (!completion->is_async && (!info || info->size < sizeof(info->size)))
         return hli_fail(completion->err, HL_EINVAL, "info is NULL, or its size is not set");
-    return lock && lock->type->several
-               ? lock->type->several->inspect(lock, completion)
-               : hli_handle_run(HLI_HANDLE(lock), &inspect_kind, NULL, completion);
+    if (lock && lock->type->several)
+        return lock->type->several->inspect(lock, completion);
+    return lock && lock->type->inspect ? lock->type->inspect(lock, completion)
+                                       : hli_lock_inspect_within(lock, -1, completion);
 }
 
 int hl_lock_inspect(hl_lock *lock, hl_lock_info *info, hl_error *err)
@@ -193,11 +200,18 @@ int hl_lock_inspect_async(hl_lock *lock, hl_inspect_cb done, void *arg)
     return lock_inspect(lock, HLI_ASYNC_CALL(inspected, done, arg));
 }
 
+int hli_lock_force_within(const hl_lock *lock, int64_t timeout_ms,
+                          const struct hli_completion *completion)
+{
+    return hli_handle_run(HLI_HANDLE(lock), &force_kind, &timeout_ms, completion);
+}
+
 static int lock_force_release(const hl_lock *lock, const struct hli_completion *completion)
 {
-    return lock && lock->type->several
-               ? lock->type->several->force_release(lock, completion)
-               : hli_handle_run(HLI_HANDLE(lock), &force_kind, NULL, completion);
+    if (lock && lock->type->several)
+        return lock->type->several->force_release(lock, completion);
+    return lock && lock->type->force_release ? lock->type->force_release(lock, completion)
+                                             : hli_lock_force_within(lock, -1, completion);
 }
 
 int hl_lock_force_release(hl_lock *lock, hl_error *err)

@@ -109,6 +109,11 @@ static int lock_update_lease(const hl_lock *lock, hl_owner *passed, int64_t leas
     if (rc == 0 && lock && lock->type->several)
         rc = hli_fail(completion->err, HL_ENOTSUP,
                       "a multi-lock has no lease: update that of each member, by its own handle");
+    if (rc == 0 && lock && lock->handle.name->kind->quorum)
+        rc = hli_fail(completion->err, HL_ENOTSUP,
+                      "a Redlock on several masters keeps the lease of its acquire");
+    if (rc == 0 && lock && lock->type->longest_lease)
+        rc = hli_acquire_check_longest(lease_ms, lock->type->longest_lease(lock), completion->err);
     if (rc == 0 && lock)
         rc = hli_owner_read(lock->handle.name->client, passed, completion, &asked.owner);
     return rc < 0 ? rc : hli_handle_run(HLI_HANDLE(lock), &update_kind, &asked, completion);

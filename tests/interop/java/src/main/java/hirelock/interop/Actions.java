@@ -29,8 +29,8 @@ final class Actions {
 
     private final Map<String, Action> actions = new HashMap<>();
 
-    Actions() {
-        Locks.addTo(this);
+    Actions(Clients clients) {
+        Locks.addTo(this, clients);
         Semaphores.addTo(this);
         Permits.addTo(this);
         Latches.addTo(this);

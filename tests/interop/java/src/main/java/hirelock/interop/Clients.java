@@ -4,6 +4,7 @@ package hirelock.interop;
 
 import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import org.redisson.Redisson;
 import org.redisson.api.RedissonClient;
@@ -20,7 +21,7 @@ final class Clients {
         }
     }
 
-    private final Map<String, Client> clients = new HashMap<>();
+    private final Map<String, Client> clients = new ConcurrentHashMap<>();
     private final Answers answers;
 
     Clients(Answers answers) {

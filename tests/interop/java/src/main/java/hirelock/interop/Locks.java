@@ -4,6 +4,7 @@ package hirelock.interop;
 
 import static java.util.concurrent.TimeUnit.MILLISECONDS;
 
+import org.redisson.RedissonMultiLock;
 import org.redisson.api.RFencedLock;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
@@ -12,7 +13,7 @@ import org.redisson.api.RedissonClient;
 final class Locks {
     private Locks() {}
 
-    static void addTo(Actions actions) {
+    static void addTo(Actions actions, Clients clients) {
         addLock(actions.kind("lock", RedissonClient::getLock));
         addLock(actions.kind("fair", RedissonClient::getFairLock));
         addLock(actions.kind("spin", RedissonClient::getSpinLock));
@@ -23,6 +24,7 @@ final class Locks {
                 actions.kind(
                         "write", (redisson, name) -> redisson.getReadWriteLock(name).writeLock()));
         addLock(actions.kindOfMany("multi", Locks::multi));
+        addLock(actions.kindOfMany("servers", (redisson, words) -> servers(clients, words)));
         Actions.Kind<RFencedLock> fenced = actions.kind("fenced", RedissonClient::getFencedLock);
         addLock(fenced);
         addTokens(fenced);
@@ -31,6 +33,15 @@ final class Locks {
     private static RLock multi(RedissonClient redisson, Words words) {
         return redisson.getMultiLock(
                 words.names().stream().map(redisson::getLock).toArray(RLock[]::new));
+    }
+
+    /** CLIENT:NAME,... */
+    private static RLock servers(Clients clients, Words words) {
+        return new RedissonMultiLock(
+                words.names().stream()
+                        .map(place -> place.split(":", 2))
+                        .map(place -> clients.redisson(place[0]).getLock(place[1]))
+                        .toArray(RLock[]::new));
     }
 
     private static void addLock(Actions.Kind<? extends RLock> kind) {

@@ -19,7 +19,7 @@ final class Main {
 
     private final Answers answers = new Answers(System.out);
     private final Clients clients = new Clients(answers);
-    private final Actions actions = new Actions();
+    private final Actions actions = new Actions(clients);
 
     private Worker worker(String who) {
         String[] names = who.split("/", 2);

@@ -1,0 +1,281 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Masters of a Redlock that are dead, stopped, slow, out of reach or wrong about the time: a
+ * minority of them costs nothing, and a majority is told of. */
+#include "support/actor.h"
+#include "support/events.h"
+#include "support/masters.h"
+
+enum { FEW_MS = 150 };
+
+static void masters_up_tcp(void)
+{
+    masters_up_with(5, &(struct redis_options){.tcp = true});
+    masters_use_proxies();
+}
+
+#define ProxiedLaw(name) Test(redlock, name, .init = masters_up_tcp, .fini = server_down)
+
+/* A master is waited for so shortly that a test can wait for it, too. */
+static hl_lock *new_hasty_redlock(hl_client *const *clients)
+{
+    return new_redlock_of(
+        clients, 5, "stock",
+        REDLOCK(.flags = HL_REDLOCK_NO_RESTART_DELAY, .vote_timeout_ms = slow_ms(FEW_MS)));
+}
+
+static void kill_masters(int from, int end)
+{
+    for (int i = from; i < end; i++)
+        redis_server_kill(masters.server[i]);
+}
+
+static void restart_masters(int from, int end)
+{
+    for (int i = from; i < end; i++)
+        redis_server_restart(masters.server[i]);
+}
+
+/* With the first client's master among the dead. */
+MastersLaw(redlock, goes_on_with_any_minority_dead)
+{
+    hl_client **clients = open_masters(CLIENT(.watchdog_timeout_ms = SHORT_MS));
+    hl_lock *lock = new_redlock(clients, "stock");
+    expect_ok(hl_lock_acquire(lock, ERR));
+    wait_stat(clients[0], votes, 5);
+    kill_masters(0, 2);
+    wait_stat(clients[4], renewals, 4);
+    check(hl_lock_is_held(lock, NULL));
+    expect_ok(hl_lock_release(lock, ERR));
+    expect_masters_with("stock", 0);
+    for (int i = 0; i < 3; i++) {
+        expect_ok(hl_lock_try_acquire(lock, ERR));
+        expect_ok(hl_lock_release(lock, ERR));
+    }
+    expect_masters_with("stock", 0);
+}
+
+MastersLaw(redlock, is_refused_with_a_majority_dead_and_says_so_and_comes_back)
+{
+    hl_client **clients = open_masters(CLIENT(.poll_ms = 100));
+    hl_lock *lock = new_redlock(clients, "stock");
+    hl_error err = HL_ERROR_INIT;
+    kill_masters(2, 5);
+    for (int i = 2; i < 5; i++) /* they have noticed it */
+        check(wait_stat_at(clients[i], offsetof(hl_stats, nodes_now), 0));
+    expect_outcome(hl_lock_try_acquire(lock, &err), HL_ECONN);
+    check_has(err.text, "acquire 'stock': only 2 of 5 masters answered (connect ");
+    expect_outcome(hl_lock_acquire_for(lock, slow_ms(300), &err), HL_ECONN);
+    check_has(err.text, "only 2 of 5 masters answered");
+    expect_masters_with("stock", 0); /* the living ones gave it back */
+    struct actor *thread = actor_start_acquire(lock, ACQUIRE(.wait_ms = slow_ms(60000)));
+    expect_waiters(clients[0], 1);
+    restart_masters(2, 5);
+    expect_ok(actor_end(thread));
+    expect_ok(actor_release(thread, lock, NULL));
+}
+
+MastersLaw(redlock, is_in_jeopardy_and_then_lost_when_a_majority_dies)
+{
+    static struct events events, first;
+    hl_client **clients = open_masters(
+        CLIENT(.watchdog_timeout_ms = SHORT_MS, .on_event = count_event, .arg = &events));
+    hl_lock *lock = new_redlock(clients, "stock");
+    hl_acquire_options options = {
+        .size = sizeof options, .on_event = count_event, .event_arg = &first};
+    expect_ok(hl_lock_acquire_with(lock, &options, ERR));
+    wait_stat(clients[0], votes, 5);
+    kill_masters(0, 3);
+    check(events_wait(&first, HL_EVENT_JEOPARDY, 1, 20000));
+    check(events_wait(&first, HL_EVENT_LOST, 1, 20000));
+    check_str(first.reason[HL_EVENT_LOST], "expired");
+    check(!hl_lock_is_held(lock, NULL));
+    check_int(events_told(&first, HL_EVENT_LOST), 1);
+    check(events_wait(&events, HL_EVENT_LOST, 1, 20000));
+    check_int(events_told(&events, HL_EVENT_LOST), 1);
+    restart_masters(0, 3);
+    expect_outcome(hl_lock_release(lock, ERR), HL_ELOST);
+    expect_ok(hl_lock_acquire_for(lock, slow_ms(60000), ERR));
+    expect_ok(hl_lock_release(lock, ERR));
+}
+
+MastersLaw(redlock, is_safe_again_when_the_majority_comes_back_in_time)
+{
+    static struct events events;
+    hl_client **clients = open_masters(
+        CLIENT(.watchdog_timeout_ms = slow_ms(6000), .on_event = count_event, .arg = &events));
+    hl_lock *lock = new_redlock(clients, "stock");
+    expect_ok(hl_lock_acquire(lock, ERR));
+    wait_stat(clients[0], votes, 5);
+    for (int i = 0; i < 3; i++)
+        redis_server_freeze(masters.server[i]);
+    check(events_wait(&events, HL_EVENT_JEOPARDY, 1, 60000));
+    for (int i = 0; i < 3; i++)
+        redis_server_thaw(masters.server[i]);
+    check(events_wait(&events, HL_EVENT_SAFE, 1, 60000));
+    check_int(events_told(&events, HL_EVENT_LOST), 0);
+    check(hl_lock_is_held(lock, NULL));
+    expect_ok(hl_lock_release(lock, ERR));
+    expect_masters_with("stock", 0);
+}
+
+/* The SETs that they run when they go on are undone behind them. */
+MastersLaw(redlock, does_not_wait_for_masters_that_stand_still_and_leaves_nothing_there)
+{
+    hl_client **clients = open_masters(NULL);
+    hl_lock *lock = new_hasty_redlock(clients);
+    redis_server_freeze(masters.server[1]);
+    redis_server_freeze(masters.server[3]);
+    expect_ok(hl_lock_acquire_for(lock, slow_ms(10000), ERR));
+    wait_stat(clients[0], narrow, 1); /* their time is over */
+    check_int(stats_of(clients[0]).votes_missing, 2);
+    expect_ok(hl_lock_release(lock, ERR));
+    redis_server_thaw(masters.server[1]);
+    redis_server_thaw(masters.server[3]);
+    check(redis_wait_int(masters.server[1], 0, 10000, "EXISTS stock"));
+    check(redis_wait_int(masters.server[3], 0, 10000, "EXISTS stock"));
+    check(redis_evalsha_calls(masters.server[1]) >= 2); /* it ran, and was undone */
+}
+
+MastersLaw(redlock, tells_which_master_did_not_answer_in_time)
+{
+    hl_client **clients = open_masters(NULL);
+    hl_lock *lock = new_hasty_redlock(clients);
+    hl_error err = HL_ERROR_INIT;
+    char expected[128];
+    for (int i = 1; i < 4; i++)
+        redis_server_freeze(masters.server[i]);
+    expect_outcome(hl_lock_try_acquire(lock, &err), HL_ECONN);
+    snprintf(expected, sizeof expected,
+             "only 2 of 5 masters answered (no answer from %s within %d ms)",
+             redis_server_socket(masters.server[1]), (int)slow_ms(FEW_MS));
+    check_has(err.text, expected);
+    for (int i = 1; i < 4; i++)
+        redis_server_thaw(masters.server[i]);
+    expect_masters_with("stock", 0);
+}
+
+/* Each answer comes later than a master is waited for. */
+ProxiedLaw(goes_on_with_a_minority_that_is_too_slow)
+{
+    hl_client **clients = open_masters(NULL);
+    hl_lock *lock = new_hasty_redlock(clients);
+    proxy_delay(masters.proxy[0], PROXY_EVERY, PROXY_DOWN, 2 * slow_ms(FEW_MS));
+    proxy_delay(masters.proxy[4], PROXY_EVERY, PROXY_DOWN, 2 * slow_ms(FEW_MS));
+    for (int i = 0; i < 3; i++) {
+        expect_ok(hl_lock_acquire_for(lock, slow_ms(10000), ERR));
+        check(hl_lock_is_held(lock, NULL));
+        expect_ok(hl_lock_release(lock, ERR));
+    }
+    expect_masters_with("stock", 0);
+}
+
+/* The request may have run, and its answer is lost with the connection. The undo goes out on the
+ * next one, and the server has ended the old one before. */
+ProxiedLaw(is_undone_where_the_answer_was_lost_with_its_connection)
+{
+    hl_client **clients = open_masters(NULL);
+    hl_lock *lock = new_hasty_redlock(clients);
+    for (int i = 0; i < 3; i++)
+        redis_do(masters.server[i], "SET stock another PX 600000");
+    proxy_hold(masters.proxy[4], PROXY_EVERY, PROXY_DOWN);
+    expect_outcome(hl_lock_try_acquire(lock, ERR), HL_EBUSY);
+    proxy_kill_all(masters.proxy[4]);
+    proxy_pass(masters.proxy[4]);
+    expect_masters_with("stock", 3);
+    check_int(masters_with_value("stock", "another"), 3);
+}
+
+/* The request itself is late: it reaches the server when its connection has been replaced. */
+ProxiedLaw(leaves_nothing_by_a_request_that_comes_late)
+{
+    hl_client **clients = open_masters(NULL);
+    hl_lock *lock = new_hasty_redlock(clients);
+    for (int i = 0; i < 3; i++)
+        redis_do(masters.server[i], "SET stock another PX 600000");
+    int first = proxy_accepted(masters.proxy[4]);
+    proxy_hold(masters.proxy[4], PROXY_EVERY, PROXY_UP);
+    expect_outcome(hl_lock_try_acquire(lock, ERR), HL_EBUSY);
+    int64_t reconnects = (int64_t)stats_of(clients[4]).reconnects;
+    redis_kill_clients(masters.server[4], REDIS_NORMAL);
+    proxy_release(masters.proxy[4], PROXY_EVERY, PROXY_UP);
+    proxy_pass(masters.proxy[4]);
+    wait_stat(clients[4], reconnects, reconnects + 1);
+    check(proxy_accepted(masters.proxy[4]) > first);
+    expect_masters_with("stock", 3);
+}
+
+static void masters_up_shim(void)
+{
+    if (!redis_server_has_clock_shim())
+        skip("this build has no clock shim");
+    masters_up_with(5, &(struct redis_options){.clock_shim = true});
+}
+
+/* Their keys are over at once, and they are asked for new ones. */
+Test(redlock, goes_on_with_a_minority_whose_clock_leaps, .init = masters_up_shim,
+     .fini = server_down)
+{
+    static struct events events;
+    hl_client **clients = open_masters(
+        CLIENT(.watchdog_timeout_ms = SHORT_MS, .on_event = count_event, .arg = &events));
+    hl_lock *lock = new_redlock(clients, "stock");
+    hl_lock *other = new_redlock(open_masters(NULL), "stock");
+    expect_ok(hl_lock_acquire(lock, ERR));
+    wait_stat(clients[0], votes, 5);
+    redis_server_step_clock(masters.server[0], 3600000);
+    redis_server_step_clock(masters.server[2], 3600000);
+    expect_outcome(hl_lock_try_acquire(other, ERR), HL_EBUSY);
+    wait_stat(clients[0], votes, 7);
+    expect_masters_with("stock", 5);
+    check(hl_lock_is_held(lock, NULL));
+    check_int(events_told(&events, HL_EVENT_LOST), 0);
+    redis_server_step_clock(masters.server[1], -3600000);
+    wait_stat(clients[1], renewals, stats_of(clients[1]).renewals + 2);
+    check(hl_lock_is_held(lock, NULL));
+    expect_ok(hl_lock_release(lock, ERR));
+    expect_masters_with("stock", 0);
+}
+
+/* One after the other, each for longer than the lease: never more than one is missing. */
+MastersLaw(redlock, is_held_while_all_masters_restart_empty_one_by_one)
+{
+    static struct events events;
+    hl_client **clients = open_masters(
+        CLIENT(.watchdog_timeout_ms = SHORT_MS, .on_event = count_event, .arg = &events));
+    hl_lock *lock = new_redlock(clients, "stock");
+    expect_ok(hl_lock_acquire(lock, ERR));
+    expect_masters_with("stock", 5);
+    for (int i = 0; i < 5; i++) {
+        redis_server_kill(masters.server[i]);
+        redis_server_wipe(masters.server[i]);
+        redis_server_restart(masters.server[i]);
+        expect_masters_with("stock", 5);
+    }
+    check(hl_lock_is_held(lock, NULL));
+    check_int(events_told(&events, HL_EVENT_LOST), 0);
+    expect_ok(hl_lock_release(lock, ERR));
+}
+
+MastersLaw(redlock, says_that_two_clients_lead_to_one_server)
+{
+    hl_client **clients = open_masters(NULL);
+    hl_client *again[3] = {clients[0], clients[1], NULL};
+    hl_error err = HL_ERROR_INIT;
+    hl_lock *lock = NULL;
+    char url[256], socket[128];
+    snprintf(socket, sizeof socket, "%s", redis_server_socket(masters.server[0]));
+    snprintf(url, sizeof url, "%s.link", socket);
+    check_int(symlink(socket, url), 0);
+    snprintf(url, sizeof url, "unix://%s.link", socket);
+    again[2] = open_client_at(url, NULL);
+    lock = new_redlock_of(again, 3, "stock", NULL);
+    redis_server_kill(masters.server[1]);
+    expect_outcome(hl_lock_try_acquire(lock, &err), HL_ECONN);
+    check_has(err.text, "only 1 of 3 masters answered (");
+    redis_server_restart(masters.server[1]);
+    expect_ok(hl_lock_acquire_for(lock, slow_ms(20000), ERR));
+    wait_stat(again[0], narrow, 1);
+    expect_ok(hl_lock_release(lock, ERR));
+}
