@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* The connection: socket, outbox, requests in flight; each reply goes to its request, and each
- * message to the connection's events. */
+/* The connection: socket, outbox, requests in flight; the loop's part of reading. */
 #include "redis/conn.h"
 
 #include "base/check.h"
@@ -54,14 +53,6 @@ unsigned hli_conn_in_flight(const struct hli_conn *conn)
     return atomic_load_explicit(&conn->in_flight_count, memory_order_relaxed);
 }
 
-unsigned hli_conn_count(struct hli_conn *conn, int more)
-{
-    unsigned count = hli_conn_in_flight(conn) + (unsigned)more;
-
-    atomic_store_explicit(&conn->in_flight_count, count, memory_order_relaxed);
-    return count;
-}
-
 static void conn_queue(struct hli_conn *conn, struct hli_op *op, hli_ns now)
 {
     op->sent_at = now;
@@ -70,6 +61,16 @@ static void conn_queue(struct hli_conn *conn, struct hli_op *op, hli_ns now)
                           memory_order_relaxed);
     TAILQ_INSERT_TAIL(&conn->in_flight, op, link);
     hli_outbox_put(&conn->outbox, op->bytes, op->length);
+}
+
+unsigned hli_conn_unqueue(struct hli_conn *conn, struct hli_op *oldest)
+{
+    unsigned left = hli_conn_in_flight(conn) - 1;
+
+    TAILQ_REMOVE(&conn->in_flight, oldest, link);
+    atomic_store_explicit(&conn->in_flight_count, left, memory_order_relaxed);
+    conn->oldest_replies = 0;
+    return left;
 }
 
 /* A node that imports a slot has a term of its own: in its grace it gets no request for another. */
@@ -173,138 +174,6 @@ bool hli_conn_retire(struct hli_conn *conn)
     return is_idle;
 }
 
-static void conn_fail(struct hli_conn *conn, int code, const char *text)
-{
-    hl_error err;
-
-    hli_fail(&err, code, "%s", text);
-    hli_conn_close(conn, &err);
-}
-
-/* Is another reply to this request to come? An error ends it, but for that to ASKING. */
-static bool conn_has_more(const struct hli_conn *conn, const struct hli_op *op, bool is_error)
-{
-    unsigned extra = op->is_asking ? 1 : 0;
-
-    return conn->oldest_replies < extra ||
-           (!is_error && conn->oldest_replies < extra + op->more_replies);
-}
-
-/* The request that this reply ends. NULL with *ret_more: its last reply is still to come. */
-static struct hli_op *conn_take_oldest(struct hli_conn *conn, bool is_error, bool *ret_more)
-{
-    hli_mutex_lock(&conn->mutex);
-    struct hli_op *op = TAILQ_FIRST(&conn->in_flight);
-    *ret_more = op && conn_has_more(conn, op, is_error);
-    if (*ret_more) {
-        conn->oldest_replies++;
-        op = NULL;
-    } else if (op) {
-        TAILQ_REMOVE(&conn->in_flight, op, link);
-        hli_conn_count(conn, -1);
-        conn->oldest_replies = 0;
-    }
-    hli_mutex_unlock(&conn->mutex);
-    return op;
-}
-
-static struct hli_answer conn_answer(const struct hli_conn *conn, const struct hli_reply *reply)
-{
-    struct hli_answer answer = hli_answer_from(reply);
-
-    hli_answer_hide(&answer, conn->secret);
-    return answer;
-}
-
-/* A reply without a request. An error is a server's last word before it hangs up, such as "max
- * number of clients reached"; after any other reply the peer is not Redis. */
-static void conn_refuse_surplus(struct hli_conn *conn, const struct hli_reply *reply)
-{
-    struct hli_answer answer = conn_answer(conn, reply);
-
-    if (answer.verdict == HLI_REPLIED)
-        conn_fail(conn, HL_EPROTO, "a reply that belongs to no request");
-    else
-        conn_fail(conn, answer.code, answer.text);
-}
-
-/* Only the reader takes requests out, so it stays the oldest meanwhile. */
-static bool conn_is_unasked(struct hli_conn *conn, const struct hli_reply *reply)
-{
-    if (!conn->events->unasked)
-        return false;
-    hli_mutex_lock(&conn->mutex);
-    const struct hli_op *oldest = TAILQ_FIRST(&conn->in_flight);
-    hli_mutex_unlock(&conn->mutex);
-    return conn->events->unasked(conn, reply, oldest);
-}
-
-static bool conn_keep(struct hli_conn *conn, struct hli_op *op, struct hli_reply *reply)
-{
-    hli_mutex_lock(&conn->mutex);
-    bool is_kept = conn->is_open && hli_confirm_keep(&conn->confirm, op, reply);
-    bool is_plain = conn->events->is_plain && conn->events->is_plain(op, reply);
-    if (is_kept && !is_plain)
-        conn->confirm.keeps_for_loop = true;
-    hli_mutex_unlock(&conn->mutex);
-    return is_kept;
-}
-
-/* True if the reply is kept with its request. */
-static bool conn_answer_op(struct hli_conn *conn, struct hli_op *op, struct hli_reply *reply)
-{
-    struct hli_answer answer = conn_answer(conn, reply);
-
-    op->bounces = answer.verdict == HLI_BOUNCED ? op->bounces + 1 : 0;
-    if (op == &conn->confirm.wait) /* the WAIT for others (confirm.h) */
-        hli_conn_confirm(conn, &answer);
-    else if (conn->events->answered && conn->events->answered(conn, op, &answer))
-        return false;
-    else if (answer.verdict == HLI_REPLIED && op->replicas > 0 && conn_keep(conn, op, reply))
-        return true;
-    else
-        op->done(op, &answer);
-    return false;
-}
-
-/* True if the reply is kept. */
-static bool conn_dispatch(struct hli_conn *conn, struct hli_reply *reply)
-{
-    bool has_more;
-
-    if (conn->events->message && hli_reply_is_message(reply)) {
-        conn->events->message(conn, reply);
-        return false;
-    }
-    if (conn_is_unasked(conn, reply))
-        return false;
-    struct hli_op *op = conn_take_oldest(conn, reply->kind == HLI_REPLY_ERROR, &has_more);
-    if (op)
-        return conn_answer_op(conn, op, reply);
-    if (!has_more)
-        conn_refuse_surplus(conn, reply);
-    return false;
-}
-
-/* Delivers all received replies. False when the connection is closed, which a completion may do. */
-static bool conn_tell_all(struct hli_conn *conn)
-{
-    struct hli_reply *reply = NULL;
-    int rc;
-
-    while ((rc = hli_reader_next(&conn->reader, &reply)) == 0 && reply) {
-        if (!conn_dispatch(conn, reply))
-            hli_reply_free(reply);
-        if (!conn->readable)
-            return false;
-    }
-    if (rc == 0)
-        return true;
-    conn_fail(conn, rc,
-              rc == HL_ENOMEM ? "out of memory while reading" : "the peer does not speak Redis");
-    return false;
-}
-
 static void conn_close_failed(struct hli_conn *conn)
 {
     char reason[96];
@@ -313,20 +182,21 @@ static void conn_close_failed(struct hli_conn *conn)
     if (conn->reader.tls && hli_tls_problem(conn->reader.tls, &err))
         hli_conn_close(conn, &err);
     else if (conn->reader.failure == 0)
-        conn_fail(conn, HL_ECONN, "the server closed the connection");
+        hli_conn_fail(conn, HL_ECONN, "the server closed the connection");
     else
-        conn_fail(conn, HL_ECONN, hli_error_reason(reason, sizeof(reason), conn->reader.failure));
+        hli_conn_fail(conn, HL_ECONN,
+                      hli_error_reason(reason, sizeof(reason), conn->reader.failure));
 }
 
 /* With the role: delivers first the replies that a leader left. True when something was received,
  * and there may be more; false also when the connection is closed. */
 static bool conn_read_more(struct hli_conn *conn)
 {
-    if (!conn_tell_all(conn))
+    if (!hli_conn_tell_all(conn))
         return false;
     switch (hli_reader_receive(&conn->reader, false)) {
     case HLI_RECEIVED:
-        if (!conn_tell_all(conn))
+        if (!hli_conn_tell_all(conn))
             return false;
         if (!conn->reader.has_failed)
             return true;
@@ -412,9 +282,9 @@ static void conn_break_while_writing(struct hli_conn *conn)
     if (conn->outbox.tls && hli_tls_problem(conn->outbox.tls, &err))
         hli_conn_close(conn, &err);
     else if (lacks_memory)
-        conn_fail(conn, HL_ENOMEM, "out of memory while writing");
+        hli_conn_fail(conn, HL_ENOMEM, "out of memory while writing");
     else
-        conn_fail(conn, HL_ECONN, "the connection broke while writing");
+        hli_conn_fail(conn, HL_ECONN, "the connection broke while writing");
 }
 
 /* The loop's part of writing: the rest of writes that callers began. */

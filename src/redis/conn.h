@@ -121,8 +121,16 @@ void hli_conn_set_term(struct hli_conn *conn, unsigned term, hli_ns grace_until)
 /* How many requests are in flight now. Any thread. */
 unsigned hli_conn_in_flight(const struct hli_conn *conn);
 
-/* With the mutex: a request is in flight more (1), or less (-1). Returns how many are. */
-unsigned hli_conn_count(struct hli_conn *conn, int more);
+/* With the mutex and the role: the oldest request in flight has its answer. Returns how many are
+ * left. */
+unsigned hli_conn_unqueue(struct hli_conn *conn, struct hli_op *oldest);
+
+/* Delivers all replies that were received. False when the connection is closed, which a completion
+ * may do. Loop thread, with the role. */
+bool hli_conn_tell_all(struct hli_conn *conn);
+
+/* hli_conn_close() for this reason. */
+void hli_conn_fail(struct hli_conn *conn, int code, const char *text);
 
 /* With the role: the WAIT was answered. Ends the requests that it confirms. */
 void hli_conn_confirm(struct hli_conn *conn, const struct hli_answer *waited);

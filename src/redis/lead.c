@@ -63,8 +63,7 @@ static bool lead_tell_answer(struct hli_conn *conn, struct hli_reply *reply, boo
                             : op && op->more_replies == 0 && !op->is_asking && !reply->is_beyond &&
                                   conn->events->is_plain(op, reply);
     if (is_plain) {
-        TAILQ_REMOVE(&conn->in_flight, op, link);
-        *ret_is_idle = hli_conn_count(conn, -1) == 0;
+        *ret_is_idle = hli_conn_unqueue(conn, op) == 0;
         is_kept = op->replicas > 0 && hli_confirm_keep(&conn->confirm, op, reply);
     }
     hli_mutex_unlock(&conn->mutex);

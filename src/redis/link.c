@@ -18,7 +18,6 @@
 #include "base/random.h"
 #include "redis/backoff.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,8 +25,6 @@ enum {
     LINK_KEEPALIVE_MS = 5000,
     LINK_FAST_KEEPALIVE_MS = 1000, /* the server may close idle connections soon (`timeout`) */
 };
-
-static void link_dial(struct hli_link *link);
 
 int hli_link_problem(struct hli_link *link, hl_error *ret_err)
 {
@@ -83,8 +80,7 @@ static void link_note_life(struct hli_link *link)
     link->keepalive_ms = lived_ms < LINK_KEEPALIVE_MS ? LINK_FAST_KEEPALIVE_MS : LINK_KEEPALIVE_MS;
 }
 
-/* What no text of an error may repeat; borrowed, NULL: nothing. */
-static void link_hide(struct hli_link *link, const char *secret)
+void hli_link_hide(struct hli_link *link, const char *secret)
 {
     for (int i = 0; i < HLI_LINK_CONNS; i++)
         link->conn[i].secret = secret;
@@ -98,12 +94,6 @@ static void link_count_up(struct hli_link *link, bool is_up)
     atomic_fetch_add(link->ups, more);
     if (hli_link_is_first(link))
         atomic_fetch_add(link->first_ups, more);
-}
-
-/* Further links have no subscriptions. */
-static unsigned link_conns(const struct hli_link *link)
-{
-    return hli_link_is_first(link) ? HLI_LINK_CONNS : 1;
 }
 
 void hli_link_break(struct hli_link *link, const hl_error *err)
@@ -127,7 +117,7 @@ void hli_link_break(struct hli_link *link, const hl_error *err)
             handshake->past = handshake->now;
         hli_conn_close(&link->conn[i], err);
     }
-    link_hide(link, link->url->login.password);
+    hli_link_hide(link, link->url->login.password);
     hli_relogin_end(&link->relogin);
     hli_timer_set(link->loop, &link->timer, hli_now());
 }
@@ -165,222 +155,29 @@ static void link_settle(struct hli_link *link)
     link->events->settled(link, was_up, &err);
 }
 
-static void link_note_majority(struct hli_link *link, const struct hli_handshake *said)
-{
-    unsigned majority = said->offset >= 0 ? said->replicas / 2 + 1 : 0;
-
-    hli_conn_set_majority(&link->conn[HLI_LINK_COMMANDS], majority);
-}
-
-static void link_tell_offsets(struct hli_link *link, const struct hli_handshake *said)
-{
-    if (said->offset >= 0)
-        link_note_majority(link, said);
-    if (link->listener.replicated && hli_link_is_first(link) && said->offset >= 0)
-        link->listener.replicated(link, said->offset, said->replica_offset, link->listener.arg);
-}
-
-static void link_meet_term(struct hli_link *link)
-{
-    if (link->settings->failover_grace_ms == 0)
-        return;
-    hli_term_meet(&link->term, &link->first->term, &link->handshake[HLI_LINK_COMMANDS].term);
-    hli_conn_set_term(&link->conn[HLI_LINK_COMMANDS], atomic_load(&link->term.number),
-                      atomic_load(&link->term.grace_until));
-}
-
-hli_ns hli_link_server_began(const struct hli_link *link)
-{
-    return atomic_load(&link->server_began);
-}
-
-uint64_t hli_link_server(const struct hli_link *link)
-{
-    return atomic_load(&link->server);
-}
-
 bool hli_link_is_up(const struct hli_link *link)
 {
     return atomic_load(&link->is_up);
 }
 
-/* Redis tells the difference of two times, each cut to whole seconds: the uptime may be up to a
- * second less. */
-static hli_ns link_began(const struct hli_link *link, int64_t uptime_s)
-{
-    if (uptime_s < 0)
-        return HLI_NEVER;
-    return uptime_s == 0 ? link->up_since : link->up_since - (uptime_s - 1) * 1000000000;
-}
-
-/* The first 16 of the 40 digits of a run id tell servers apart. */
-static void link_note_server(struct hli_link *link, const struct hli_handshake *said)
-{
-    char digits[17];
-
-    snprintf(digits, sizeof(digits), "%s", said->now.run_id);
-    atomic_store(&link->server, strtoull(digits, NULL, 16));
-    atomic_store(&link->keeps, HLI_KEEPS_UNKNOWN); /* before who asks can see that it is young */
-    atomic_store(&link->server_began, link_began(link, said->uptime_s));
-}
-
-static void link_come_up(struct hli_link *link)
+void hli_link_come_up(struct hli_link *link)
 {
     link->state = HLI_LINK_UP;
     link->up_since = hli_now();
-    link_note_server(link, &link->handshake[HLI_LINK_COMMANDS]);
+    hli_link_meet_server(link); /* before a request asks */
     link_count_up(link, true);
     hli_loader_reset(&link->loader);
     for (int i = 0; i < HLI_LINK_CONNS; i++)
         hli_handshake_deinit(&link->handshake[i]);
-    link_hide(link, link->url->login.password);
+    hli_link_hide(link, link->url->login.password);
     hli_relogin_begin(&link->relogin);
     hli_link_set_problem(link, &(const hl_error)HL_ERROR_INIT, false);
-    link_note_majority(link, &link->handshake[HLI_LINK_COMMANDS]); /* before a request asks */
-    link_meet_term(link);
     hli_conn_set_ready(&link->conn[HLI_LINK_COMMANDS]);
     hli_timer_set(link->loop, &link->timer, hli_after_ms(link->up_since, link->keepalive_ms));
     hli_pubsub_up(&link->pubsub);
     atomic_store(&link->is_up, true);
     link->events->up(link);
-    link_tell_offsets(link, &link->handshake[HLI_LINK_COMMANDS]);
-}
-
-/* Messages published at one server do not reach subscribers of the other. */
-bool hli_link_is_split(const struct hli_link *link)
-{
-    bool is_first = hli_link_is_first(link);
-    const char *own = link->handshake[HLI_LINK_COMMANDS].now.run_id;
-    const char *other = is_first ? link->handshake[HLI_LINK_PUBSUB].now.run_id
-                                 : link->first->handshake[HLI_LINK_COMMANDS].now.run_id;
-    bool is_known = is_first || link->first->state == HLI_LINK_UP;
-
-    return is_known && own[0] && other[0] && strcmp(own, other) != 0;
-}
-
-static void link_on_greeted(struct hli_handshake *handshake)
-{
-    struct hli_link *link = handshake->conn->arg;
-
-    if (handshake->err.code < 0 && link->state == HLI_LINK_UP)
-        link->events->unusable(link, &handshake->err);
-    else if (handshake->err.code < 0)
-        hli_link_break(link, &handshake->err);
-    else if (link->state == HLI_LINK_UP)
-        link_tell_offsets(link, handshake);
-    else if (link->state != HLI_LINK_HANDSHAKE || ++link->ready < link_conns(link))
-        return;
-    else if (hli_link_is_split(link))
-        hli_link_fail(link, HL_ECONN,
-                      "the two connections lead to two servers (INFO tells two run ids)");
-    else
-        link_come_up(link);
-}
-
-static void link_greet(struct hli_link *link)
-{
-    link->state = HLI_LINK_HANDSHAKE;
-    link->ready = 0;
-    link_hide(link, link->login.login->password);
-    for (unsigned i = 0; i < link_conns(link) && link->state == HLI_LINK_HANDSHAKE; i++) {
-        link->handshake[i].done = link_on_greeted;
-        link->handshake[i].may_be_cluster = link->url->kind == HLI_URL_CLUSTER;
-        if (i == HLI_LINK_COMMANDS)
-            link->handshake[i].grace_ms = link->settings->failover_grace_ms;
-        link->handshake[i].asks_bounds = link->handshake[i].grace_ms > 0 &&
-                                         hli_link_is_first(link) &&
-                                         link->url->kind == HLI_URL_SENTINEL;
-        if (!hli_handshake_say(&link->handshake[i], &link->conn[i], link->login.login,
-                               link->url->database, link->settings->client_name))
-            hli_link_fail(link, HL_ENOMEM, "out of memory while greeting");
-    }
-}
-
-static void link_on_dialled(int fd, struct hli_tls *tls, const hl_error *err, void *arg)
-{
-    struct hli_link *link = arg;
-
-    link->dial = NULL;
-    bool is_open = fd >= 0 && hli_conn_open(&link->conn[link->ready], fd, tls) == 0;
-    int reason = errno;
-    atomic_store(&link->dialled, -1);
-    if (fd >= 0 && !is_open)
-        close(fd);
-    if (fd < 0)
-        hli_link_break(link, err);
-    else if (!is_open)
-        hli_link_fail(link, HL_ENOMEM, strerrordesc_np(reason));
-    else if (++link->ready < link_conns(link))
-        link_dial(link);
-    else
-        link_greet(link);
-}
-
-static void link_dial(struct hli_link *link)
-{
-    const struct hli_dial_args said = {
-        .address = &link->address,
-        .tls = link->url->has_tls ? link->settings : NULL,
-        .peer = &link->peer,
-        .deadline = link->timer.node.at,
-        .done = link_on_dialled,
-        .arg = link,
-        .shown = &link->dialled,
-    };
-
-    if (hli_dial_start(link->loop, &said, &link->dial) < 0)
-        hli_link_fail(link, HL_ENOMEM, "out of memory while connecting");
-}
-
-static void link_begin_dialling(struct hli_link *link)
-{
-    link->state = HLI_LINK_DIALLING;
-    link->ready = 0;
-    if (hli_link_is_first(link))
-        link->peer.length = 0;
-    else
-        link->peer = link->first->peer;
-    hli_timer_set(link->loop, &link->timer,
-                  hli_after_ms(hli_now(), link->settings->connect_timeout_ms));
-    link_dial(link);
-}
-
-static void link_on_login(struct hli_login_ask *ask, const hl_error *err)
-{
-    struct hli_link *link = HLI_OF(ask, struct hli_link, login);
-
-    if (link->state == HLI_LINK_UP)
-        hli_relogin_answered(&link->relogin, err);
-    else if (link->state == HLI_LINK_LOGIN && err)
-        hli_link_break(link, err);
-    else if (link->state == HLI_LINK_LOGIN)
-        link_begin_dialling(link);
-}
-
-/* Before the dial: a server does not wait long for a client that says nothing. */
-static void link_begin_login(struct hli_link *link)
-{
-    link->state = HLI_LINK_LOGIN;
-    hli_timer_set(link->loop, &link->timer,
-                  hli_after_ms(hli_now(), link->settings->connect_timeout_ms));
-    hli_login_fetch(&link->login, link->where);
-}
-
-static int link_move_to(struct hli_link *link, const struct hli_address *address)
-{
-    struct hli_address moved;
-
-    if (hli_address_is(&link->address, address->host, address->port))
-        return 0;
-    int rc = hli_address_init(&moved, address->host, address->port);
-    if (rc < 0)
-        return rc;
-    hli_address_deinit(&link->address);
-    link->address = moved;
-    hli_mutex_lock(&link->mutex);
-    hli_address_where(&moved, link->where);
-    hli_mutex_unlock(&link->mutex);
-    return 0;
+    hli_link_tell_offsets(link, &link->handshake[HLI_LINK_COMMANDS]);
 }
 
 static void link_set_retired(struct hli_link *link, bool is_retired)
@@ -392,7 +189,7 @@ static void link_set_retired(struct hli_link *link, bool is_retired)
 
 int hli_link_move(struct hli_link *link, const struct hli_address *address)
 {
-    int rc = address ? link_move_to(link, address) : 0;
+    int rc = address ? hli_link_set_address(link, address) : 0;
 
     if (rc < 0)
         return rc;
@@ -404,25 +201,6 @@ int hli_link_move(struct hli_link *link, const struct hli_address *address)
     for (int i = 0; i < HLI_LINK_CONNS; i++)
         link->handshake[i].past = (struct hli_handshake_past){0};
     return 0;
-}
-
-void hli_link_located(struct hli_link *link, const struct hli_address *address, const hl_error *err)
-{
-    if (link->state != HLI_LINK_LOCATING)
-        return;
-    if (err)
-        hli_link_break(link, err);
-    else if (link_move_to(link, address) < 0)
-        hli_link_fail(link, HL_ENOMEM, "out of memory while connecting");
-    else
-        link_begin_login(link);
-}
-
-/* LOCATING has no timer: those who know the address have deadlines of their own. */
-static void link_begin(struct hli_link *link)
-{
-    link->state = HLI_LINK_LOCATING;
-    link->events->locate(link);
 }
 
 void hli_link_hurry(struct hli_link *link)
@@ -463,7 +241,7 @@ static void link_on_timer(void *arg)
         link_settle(link);
         break;
     case HLI_LINK_WAITING:
-        link_begin(link);
+        hli_link_connect(link);
         break;
     case HLI_LINK_LOGIN:
     case HLI_LINK_DIALLING:
@@ -512,7 +290,7 @@ static void link_init_conns(struct hli_link *link, atomic_uint_fast64_t *command
         link->conn[i].request_timeout_ms = link->settings->request_timeout_ms;
         link->conn[i].commands = commands;
     }
-    link_hide(link, link->url->login.password);
+    hli_link_hide(link, link->url->login.password);
     link->conn[HLI_LINK_COMMANDS].confirm.timeout_ms = link->settings->replicas_timeout_ms;
     link->conn[HLI_LINK_COMMANDS].polling.ns = link->settings->busy_poll_us * 1000;
 }
@@ -520,7 +298,7 @@ static void link_init_conns(struct hli_link *link, atomic_uint_fast64_t *command
 static void link_init_login(struct hli_link *link, const struct hli_link_setup *setup)
 {
     hli_login_ask_init(&link->login, setup->logins, HL_CREDENTIALS_SERVER);
-    link->login.done = link_on_login;
+    link->login.done = hli_link_on_login;
     link->relogin = (struct hli_relogin){.loop = link->loop,
                                          .ask = &link->login,
                                          .commands = &link->conn[HLI_LINK_COMMANDS],
@@ -558,7 +336,7 @@ struct hli_link *hli_link_new(const struct hli_link_setup *setup, struct hli_lin
     link_init_login(link, setup);
     hli_pubsub_init(&link->pubsub, &link->conn[HLI_LINK_PUBSUB]);
     hli_loader_init(&link->loader, &link->conn[HLI_LINK_COMMANDS]);
-    if (setup->address && link_move_to(link, setup->address) < 0) {
+    if (setup->address && hli_link_set_address(link, setup->address) < 0) {
         hli_link_free(link);
         return NULL;
     }

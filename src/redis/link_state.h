@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* A link from the inside, for the files that implement it: link.c has its states; above it,
- * link_answers.c has its requests and what its connections tell, and lanes.c, on top, the links to
- * one server together. */
+/* A link from the inside, for the files that implement it: link.c has its states, link_connect.c an
+ * attempt to connect, link_server.c what it knows of its server; above them, link_answers.c has its
+ * requests and what its connections tell, and lanes.c, on top, the links to one server together. */
 #ifndef HLI_REDIS_LINK_STATE_H
 #define HLI_REDIS_LINK_STATE_H
 
@@ -102,6 +102,22 @@ void hli_link_break(struct hli_link *link, const hl_error *err);
 void hli_link_fail(struct hli_link *link, int code, const char *text);
 
 void hli_link_set_problem(struct hli_link *link, const hl_error *err, bool has_failed);
+
+/* What no text of an error may repeat; borrowed, NULL: nothing. */
+void hli_link_hide(struct hli_link *link, const char *secret);
+
+/* Begins an attempt to connect, which ends in hli_link_come_up() or hli_link_break(). */
+void hli_link_connect(struct hli_link *link);
+void hli_link_come_up(struct hli_link *link);
+void hli_link_on_login(struct hli_login_ask *ask, const hl_error *err);
+
+/* Errors: HL_ENOMEM: the address stays. */
+int hli_link_set_address(struct hli_link *link, const struct hli_address *address);
+
+/* Takes over what the server said of itself in the handshake; before the link is up. */
+void hli_link_meet_server(struct hli_link *link);
+/* Passes on what it said of its replicas. */
+void hli_link_tell_offsets(struct hli_link *link, const struct hli_handshake *said);
 
 /* Ends LOCATING: the link logs in and dials this address (borrowed), or the attempt has failed. */
 void hli_link_located(struct hli_link *link, const struct hli_address *address,
