@@ -112,9 +112,9 @@ static void close_await_calls(hl_client *client)
 void hli_client_stop(hl_client *client)
 {
     atomic_store(&client->is_closed, true);
-    hli_wakefd_fire_all(); /* the loops of other clients end the calls that this one shares */
     if (client->topology) {
         close_run(client, close_names);
+        hli_wakefd_fire_all(); /* the loops of other clients end the calls that this one shares */
         close_await_releases(client);
     }
     hli_watchdog_stop(client->watchdog);
