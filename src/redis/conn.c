@@ -61,6 +61,8 @@ static void conn_queue(struct hli_conn *conn, struct hli_op *op, hli_ns now)
                           memory_order_relaxed);
     TAILQ_INSERT_TAIL(&conn->in_flight, op, link);
     hli_outbox_put(&conn->outbox, op->bytes, op->length);
+    if (conn->commands)
+        atomic_fetch_add_explicit(conn->commands, 1, memory_order_relaxed);
 }
 
 unsigned hli_conn_unqueue(struct hli_conn *conn, struct hli_op *oldest)
@@ -116,8 +118,6 @@ bool hli_conn_send(struct hli_conn *conn, struct hli_op *op, enum hli_conn_when 
     bool needs_loop = hli_outbox_needs_loop(&conn->outbox);
     hli_mutex_unlock(&conn->mutex);
 
-    if (conn->commands)
-        atomic_fetch_add_explicit(conn->commands, 1, memory_order_relaxed);
     if (needs_loop)
         hli_loop_post(conn->loop, &conn->flush);
     if (is_first)

@@ -157,7 +157,8 @@ ReplicaLaw(replicas, are_waited_for_once_for_all_that_came_meanwhile)
         seat[i] = (struct seat){.lock = new_lock(client, name)};
         actor[i] = actor_start();
     }
-    int64_t before = redis_calls(server, "wait");
+    int64_t before = redis_calls(server, "wait"), requests = redis_evalsha_calls(server);
+    uint64_t written = stats_of(client).commands;
     for (int i = 0; i < CROWD; i++)
         actor_begin(actor[i], take_turns, &seat[i]);
     for (int i = 0; i < CROWD; i++)
@@ -165,6 +166,8 @@ ReplicaLaw(replicas, are_waited_for_once_for_all_that_came_meanwhile)
     int64_t waits = redis_calls(server, "wait") - before;
     check_msg(waits >= ROUNDS && waits <= CROWD * ROUNDS / 3, "%d WAITs for %d acquires",
               (int)waits, CROWD * ROUNDS);
+    requests = redis_evalsha_calls(server) - requests;
+    check(stats_of(client).commands - written >= (uint64_t)(requests + waits));
 }
 
 static bool waits_for_replicas(void *arg)
