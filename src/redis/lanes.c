@@ -13,37 +13,12 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "redis/link_state.h"
+#include "redis/lanes_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* So many calls within this time find all lanes busy: then another lane is worth a connection. It
- * is not any more when for the time of a lease fewer calls than that find the first one busy. */
-enum { LANES_MEETINGS = 100, LANES_MEETINGS_MS = 1000 };
 enum { LANES_AGAIN_MS = 500 }; /* a lane that is not needed had a request in flight */
-/* With so many requests in flight, they go out in chunks (conn.c). */
-enum { LANES_CROWD = 16 };
-/* Places: those of `connections`, the first lane's included, and that of the confirmed one. */
-enum { LANES_ROOM = HLI_LANE_CONFIRMED + 1 };
-
-struct hli_lanes {
-    struct hli_link_setup setup; /* immutable; all lanes have it, but for the address */
-    /* [0]: the first lane. Set by the loop thread; read by a forked child, too. */
-    _Atomic(struct hli_link *) made[LANES_ROOM];
-    atomic_uint open[LANES_ROOM];  /* the number by which names know it, 0 before it was up and
-                                      while it cannot come back: drawn by the loop thread, the
-                                      place here in its lowest digit. That of the confirmed lane
-                                      never changes: nothing else serves its names */
-    atomic_uint count;             /* of those that have been open */
-    _Atomic hli_ns meetings_since; /* atomic: calls that found no free lane */
-    atomic_uint meetings;
-    atomic_uint needs; /* calls that found the first lane busy, since the last look at it; counted
-                          up to LANES_MEETINGS */
-    struct hli_task grow;
-    struct hli_timer shrink; /* set while further lanes are open */
-    bool is_whole;           /* loop thread: see hli_link_is_whole() */
-};
 
 static const struct hli_link_events lane_events;
 
@@ -57,79 +32,6 @@ bool hli_link_is_whole(const struct hli_link *link)
 bool hli_link_fails_with(const struct hli_link *link, const struct hli_link *failed)
 {
     return link == failed || (link->first == failed && link->state == HLI_LINK_LOCATING);
-}
-
-unsigned hli_link_lanes(const struct hli_link *first)
-{
-    return atomic_load(&first->lanes->count);
-}
-
-struct hli_link *hli_link_lane(struct hli_link *first, unsigned lane)
-{
-    const struct hli_lanes *lanes = first->lanes;
-    unsigned number = lane % LANES_ROOM;
-
-    return atomic_load_explicit(&lanes->open[number], memory_order_acquire) == lane
-               ? atomic_load_explicit(&lanes->made[number], memory_order_relaxed)
-               : first;
-}
-
-static bool lane_is_free(const struct hli_link *link)
-{
-    return atomic_load_explicit(&link->is_up, memory_order_relaxed) &&
-           hli_conn_in_flight(&link->conn[HLI_LINK_COMMANDS]) == 0;
-}
-
-/* Requests that many threads send at a time go out together, and so do their answers: that is worth
- * more than a lane. */
-static bool lane_has_crowd(const struct hli_link *first)
-{
-    return hli_conn_in_flight(&first->conn[HLI_LINK_COMMANDS]) >= LANES_CROWD;
-}
-
-/* All lanes were busy. */
-static void lanes_note_meeting(struct hli_link *first)
-{
-    struct hli_lanes *lanes = first->lanes;
-    hli_ns now = hli_now();
-
-    if (now > hli_after_ms(atomic_load(&lanes->meetings_since), LANES_MEETINGS_MS)) {
-        atomic_store(&lanes->meetings_since, now);
-        atomic_store(&lanes->meetings, 0);
-    }
-    if (atomic_fetch_add(&lanes->meetings, 1) + 1 == LANES_MEETINGS) {
-        atomic_store(&lanes->meetings_since, 0);
-        hli_loop_post(first->loop, &lanes->grow);
-    }
-}
-
-static void lanes_note_need(struct hli_lanes *lanes)
-{
-    if (atomic_load_explicit(&lanes->needs, memory_order_relaxed) < LANES_MEETINGS)
-        atomic_fetch_add_explicit(&lanes->needs, 1, memory_order_relaxed);
-}
-
-unsigned hli_link_free_lane(struct hli_link *first, unsigned lane)
-{
-    unsigned count = hli_link_lanes(first), limit = (unsigned)first->settings->connections;
-
-    if (limit == 1)
-        return lane;
-    if (lane_has_crowd(first))
-        return 0;
-    bool is_needed = !lane_is_free(first);
-    if (is_needed)
-        lanes_note_need(first->lanes);
-    if (lane == 0 ? !is_needed : lane_is_free(hli_link_lane(first, lane)))
-        return lane;
-    for (unsigned i = 1; i < count; i++) {
-        unsigned other = atomic_load(&first->lanes->open[(lane % LANES_ROOM + i) % count]);
-        if (lane_is_free(hli_link_lane(first, other)))
-            return other;
-    }
-    if (count < limit)
-        lanes_note_meeting(first);
-    return 0;
 }
 
 static unsigned lane_place(const struct hli_link *link)
@@ -155,7 +57,7 @@ int hli_link_any_problem(struct hli_link *first, hl_error *ret_err)
 {
     int code = 0;
 
-    for (unsigned i = 0; code == 0 && i < LANES_ROOM; i++) {
+    for (unsigned i = 0; code == 0 && i < HLI_LANES_ROOM; i++) {
         struct hli_link *link = atomic_load(&first->lanes->made[i]);
         if (link && lane_was_open(link))
             code = hli_link_problem(link, ret_err);
@@ -166,7 +68,7 @@ int hli_link_any_problem(struct hli_link *first, hl_error *ret_err)
 /* Runs for all lanes but the first, also those that are not open yet. */
 static void lanes_each(struct hli_lanes *lanes, void (*run)(struct hli_link *link))
 {
-    for (unsigned i = 1; i < LANES_ROOM; i++) {
+    for (unsigned i = 1; i < HLI_LANES_ROOM; i++) {
         struct hli_link *link = atomic_load(&lanes->made[i]);
         if (link)
             run(link);
@@ -212,7 +114,7 @@ static bool lane_is_at_server(const struct hli_link *link)
 /* Closes all lanes that are connected to the server, but this one. */
 static void lanes_break_beside(struct hli_link *link, const hl_error *err)
 {
-    for (unsigned i = 0; i < LANES_ROOM; i++) {
+    for (unsigned i = 0; i < HLI_LANES_ROOM; i++) {
         struct hli_link *other = atomic_load(&link->lanes->made[i]);
         if (other && other != link && lane_is_at_server(other))
             hli_link_break(other, err);
@@ -294,7 +196,7 @@ static void lane_open(struct hli_link *link)
     if (atomic_load(&lanes->open[place]) != 0)
         return;
     HLI_CHECK(place <= count);
-    unsigned lane = (atomic_fetch_add(&lanes_opened, 1) + 1) * LANES_ROOM + place;
+    unsigned lane = (atomic_fetch_add(&lanes_opened, 1) + 1) * HLI_LANES_ROOM + place;
     atomic_store_explicit(&lanes->open[place], lane, memory_order_release);
     if (place == count)
         atomic_store(&lanes->count, place + 1);
@@ -347,7 +249,7 @@ static bool lanes_close_last(struct hli_lanes *lanes)
 static bool lanes_may_close(const struct hli_lanes *lanes)
 {
     return atomic_load(&lanes->made[0])->state == HLI_LINK_UP &&
-           atomic_load(&lanes->needs) < LANES_MEETINGS;
+           atomic_load(&lanes->needs) < HLI_LANES_MEETINGS;
 }
 
 static void lanes_shrink(void *arg)
@@ -512,7 +414,7 @@ void hli_lanes_stop(struct hli_link *first, int code, const char *reason)
     hli_timer_clear(lanes->setup.loop, &lanes->shrink);
     lanes->is_whole = false;
     atomic_store(&lanes->count, 1);
-    for (unsigned i = 1; i < LANES_ROOM; i++) {
+    for (unsigned i = 1; i < HLI_LANES_ROOM; i++) {
         struct hli_link *link = atomic_load(&lanes->made[i]);
         if (i != HLI_LANE_CONFIRMED)
             atomic_store(&lanes->open[i], 0);

@@ -44,7 +44,7 @@ struct hli_link {
     struct hli_link_listener listener;
     atomic_uint_fast64_t *ups, *first_ups;
     struct hli_link *first;  /* the one with the subscriptions; may be itself */
-    struct hli_lanes *lanes; /* lanes.c alone looks inside */
+    struct hli_lanes *lanes; /* lanes_state.h */
     const struct hli_link_events *events;
     atomic_bool is_up; /* for threads that choose a lane; the loop thread sets it, as the next */
     atomic_uint_fast64_t server; /* a number of the run id that was told last; 0: none was */
