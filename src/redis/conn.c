@@ -1,16 +1,13 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* The connection: socket, outbox, requests in flight; the loop's part of reading. */
+/* The connection while it is open: outbox, requests in flight; each reply goes to its request, and
+ * each message to the connection's events. */
 #include "redis/conn.h"
 
 #include "base/check.h"
 #include "base/error.h"
 
-#include <errno.h>
 #include <event2/event.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 static const char conn_asking[] = "*1\r\n$6\r\nASKING\r\n";
 
@@ -21,7 +18,6 @@ enum {
 
 static void conn_flush(void *arg);
 static void conn_read_on(void *arg);
-static void conn_time_out(void *arg);
 static void conn_check_rest(void *arg);
 
 void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop,
@@ -30,7 +26,7 @@ void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop,
     *conn = (struct hli_conn){.loop = loop, .events = events, .arg = arg};
     conn->flush = (struct hli_task){.run = conn_flush, .arg = conn};
     conn->read_on = (struct hli_task){.run = conn_read_on, .arg = conn};
-    conn->timeout = (struct hli_timer){.run = conn_time_out, .arg = conn};
+    conn->timeout = (struct hli_timer){.run = hli_conn_time_out, .arg = conn};
     conn->idle = (struct hli_timer){.run = conn_check_rest, .arg = conn};
     atomic_init(&conn->fd, -1);
     hli_mutex_init(&conn->mutex);
@@ -174,6 +170,128 @@ bool hli_conn_retire(struct hli_conn *conn)
     return is_idle;
 }
 
+/* Is another reply to this request to come? An error ends it, but for that to ASKING. */
+static bool conn_has_more(const struct hli_conn *conn, const struct hli_op *op, bool is_error)
+{
+    unsigned extra = op->is_asking ? 1 : 0;
+
+    return conn->oldest_replies < extra ||
+           (!is_error && conn->oldest_replies < extra + op->more_replies);
+}
+
+/* The request that this reply ends. NULL with *ret_more: its last reply is still to come. */
+static struct hli_op *conn_take_oldest(struct hli_conn *conn, bool is_error, bool *ret_more)
+{
+    hli_mutex_lock(&conn->mutex);
+    struct hli_op *op = TAILQ_FIRST(&conn->in_flight);
+    *ret_more = op && conn_has_more(conn, op, is_error);
+    if (*ret_more) {
+        conn->oldest_replies++;
+        op = NULL;
+    } else if (op) {
+        hli_conn_unqueue(conn, op);
+    }
+    hli_mutex_unlock(&conn->mutex);
+    return op;
+}
+
+static struct hli_answer conn_answer(const struct hli_conn *conn, const struct hli_reply *reply)
+{
+    struct hli_answer answer = hli_answer_from(reply);
+
+    hli_answer_hide(&answer, conn->secret);
+    return answer;
+}
+
+/* A reply without a request. An error is a server's last word before it hangs up, such as "max
+ * number of clients reached"; after any other reply the peer is not Redis. */
+static void conn_refuse_surplus(struct hli_conn *conn, const struct hli_reply *reply)
+{
+    struct hli_answer answer = conn_answer(conn, reply);
+
+    if (answer.verdict == HLI_REPLIED)
+        hli_conn_fail(conn, HL_EPROTO, "a reply that belongs to no request");
+    else
+        hli_conn_fail(conn, answer.code, answer.text);
+}
+
+/* Only the reader takes requests out, so it stays the oldest meanwhile. */
+static bool conn_is_unasked(struct hli_conn *conn, const struct hli_reply *reply)
+{
+    if (!conn->events->unasked)
+        return false;
+    hli_mutex_lock(&conn->mutex);
+    const struct hli_op *oldest = TAILQ_FIRST(&conn->in_flight);
+    hli_mutex_unlock(&conn->mutex);
+    return conn->events->unasked(conn, reply, oldest);
+}
+
+static bool conn_keep(struct hli_conn *conn, struct hli_op *op, struct hli_reply *reply)
+{
+    hli_mutex_lock(&conn->mutex);
+    bool is_kept = conn->is_open && hli_confirm_keep(&conn->confirm, op, reply);
+    bool is_plain = conn->events->is_plain && conn->events->is_plain(op, reply);
+    if (is_kept && !is_plain)
+        conn->confirm.keeps_for_loop = true;
+    hli_mutex_unlock(&conn->mutex);
+    return is_kept;
+}
+
+/* True if the reply is kept with its request. */
+static bool conn_answer_op(struct hli_conn *conn, struct hli_op *op, struct hli_reply *reply)
+{
+    struct hli_answer answer = conn_answer(conn, reply);
+
+    op->bounces = answer.verdict == HLI_BOUNCED ? op->bounces + 1 : 0;
+    if (op == &conn->confirm.wait) /* the WAIT for others (confirm.h) */
+        hli_conn_confirm(conn, &answer);
+    else if (conn->events->answered && conn->events->answered(conn, op, &answer))
+        return false;
+    else if (answer.verdict == HLI_REPLIED && op->replicas > 0 && conn_keep(conn, op, reply))
+        return true;
+    else
+        op->done(op, &answer);
+    return false;
+}
+
+/* True if the reply is kept. */
+static bool conn_dispatch(struct hli_conn *conn, struct hli_reply *reply)
+{
+    bool has_more;
+
+    if (conn->events->message && hli_reply_is_message(reply)) {
+        conn->events->message(conn, reply);
+        return false;
+    }
+    if (conn_is_unasked(conn, reply))
+        return false;
+    struct hli_op *op = conn_take_oldest(conn, reply->kind == HLI_REPLY_ERROR, &has_more);
+    if (op)
+        return conn_answer_op(conn, op, reply);
+    if (!has_more)
+        conn_refuse_surplus(conn, reply);
+    return false;
+}
+
+static bool conn_tell_all(struct hli_conn *conn)
+{
+    struct hli_reply *reply = NULL;
+    int rc;
+
+    while ((rc = hli_reader_next(&conn->reader, &reply)) == 0 && reply) {
+        if (!conn_dispatch(conn, reply))
+            hli_reply_free(reply);
+        if (!conn->readable)
+            return false;
+    }
+    if (rc == 0)
+        return true;
+    hli_conn_fail(conn, rc,
+                  rc == HL_ENOMEM ? "out of memory while reading"
+                                  : "the peer does not speak Redis");
+    return false;
+}
+
 static void conn_close_failed(struct hli_conn *conn)
 {
     char reason[96];
@@ -192,11 +310,11 @@ static void conn_close_failed(struct hli_conn *conn)
  * and there may be more; false also when the connection is closed. */
 static bool conn_read_more(struct hli_conn *conn)
 {
-    if (!hli_conn_tell_all(conn))
+    if (!conn_tell_all(conn))
         return false;
     switch (hli_reader_receive(&conn->reader, false)) {
     case HLI_RECEIVED:
-        if (!hli_conn_tell_all(conn))
+        if (!conn_tell_all(conn))
             return false;
         if (!conn->reader.has_failed)
             return true;
@@ -221,8 +339,7 @@ static void conn_end_reading(struct hli_conn *conn)
     hli_mutex_unlock(&conn->mutex);
 }
 
-/* The loop takes the role and reads. True when it read something, and there may be more. */
-static bool conn_read(struct hli_conn *conn)
+bool hli_conn_read(struct hli_conn *conn)
 {
     hli_mutex_lock(&conn->mutex);
     bool is_open = conn->is_open;
@@ -238,10 +355,10 @@ static bool conn_read(struct hli_conn *conn)
 
 static void conn_read_on(void *arg)
 {
-    conn_read(arg);
+    hli_conn_read(arg);
 }
 
-static void conn_on_readable(evutil_socket_t fd, short what, void *arg)
+void hli_conn_on_readable(evutil_socket_t fd, short what, void *arg)
 {
     struct hli_conn *conn = arg;
 
@@ -278,7 +395,7 @@ static void conn_break_while_writing(struct hli_conn *conn)
     bool lacks_memory = conn->outbox.lacks_memory; /* no thread changes it once it is broken */
     hl_error err;
 
-    conn_read(conn);
+    hli_conn_read(conn);
     if (conn->outbox.tls && hli_tls_problem(conn->outbox.tls, &err))
         hli_conn_close(conn, &err);
     else if (lacks_memory)
@@ -308,131 +425,8 @@ static void conn_flush(void *arg)
         hli_loop_post(conn->loop, &conn->flush);
 }
 
-static void conn_on_writable(evutil_socket_t fd, short what, void *arg)
+void hli_conn_on_writable(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what;
     conn_flush(arg);
-}
-
-/*
- * The time at which the oldest request in flight is overdue: the request timeout after it was sent,
- * or after the socket last accepted bytes of a backlog, because a large value may need longer than
- * that. If the server does not read, the socket accepts no more than the kernel's buffers. If no
- * request in flight is sent yet, the loop was held up (the process was stopped), and is to send
- * them now.
- */
-static hli_ns conn_overdue_at(struct hli_conn *conn)
-{
-    hli_mutex_lock(&conn->mutex);
-    struct hli_op *oldest = TAILQ_FIRST(&conn->in_flight);
-    const struct hli_outbox *outbox = &conn->outbox;
-    bool is_unsent = !outbox->rest.data && outbox->waiting_count >= conn->in_flight_count;
-    hli_ns since = !oldest     ? 0
-                   : is_unsent ? hli_now()
-                               : hli_later(oldest->sent_at, outbox->progressed_at);
-    hli_ns due = oldest ? hli_after_ms(since, conn->request_timeout_ms) : HLI_NEVER;
-    conn->is_watched = oldest != NULL;
-    hli_mutex_unlock(&conn->mutex);
-    return due;
-}
-
-/* The oldest request is overdue, or the timer was set for a request that is answered by now. If the
- * process was stopped, answers may be in the socket: they are read before the connection closes. */
-static void conn_time_out(void *arg)
-{
-    struct hli_conn *conn = arg;
-    hli_ns due = conn_overdue_at(conn);
-    hl_error err;
-
-    while (due <= hli_now() && conn_read(conn))
-        due = conn_overdue_at(conn);
-    if (!conn->readable)
-        return; /* the read closed it */
-    if (due > hli_now()) {
-        if (due != HLI_NEVER)
-            hli_timer_set(conn->loop, &conn->timeout, due);
-        return;
-    }
-    hli_fail(&err, HL_ECONN, "no reply within %lld ms", (long long)conn->request_timeout_ms);
-    hli_conn_close(conn, &err);
-}
-
-static void conn_free_events(struct hli_conn *conn)
-{
-    if (conn->readable)
-        event_free(conn->readable);
-    if (conn->writable)
-        event_free(conn->writable);
-    conn->readable = conn->writable = NULL;
-}
-
-static bool conn_open_events(struct hli_conn *conn, int fd)
-{
-    struct event_base *base = hli_loop_base(conn->loop);
-    int watched = hli_reader_watched(&conn->reader);
-    conn->readable = event_new(base, watched, EV_READ | EV_PERSIST, conn_on_readable, conn);
-    conn->writable = event_new(base, fd, EV_WRITE, conn_on_writable, conn);
-    return conn->readable && conn->writable && event_add(conn->readable, NULL) == 0;
-}
-
-int hli_conn_open(struct hli_conn *conn, int fd, struct hli_tls *tls)
-{
-    atomic_store(&conn->fd, fd);
-    hli_mutex_lock(&conn->mutex);
-    bool is_open = hli_reader_open(&conn->reader, fd, tls) == 0 && conn_open_events(conn, fd) &&
-                   hli_outbox_open(&conn->outbox, fd, tls) == 0;
-    conn->is_open = is_open;
-    int reason = errno;
-    if (!is_open) {
-        atomic_store(&conn->fd, -1);
-        conn_free_events(conn);
-        hli_reader_close(&conn->reader);
-    }
-    hli_mutex_unlock(&conn->mutex);
-    errno = reason;
-    return is_open ? 0 : HL_ENOMEM;
-}
-
-void hli_conn_close(struct hli_conn *conn, const hl_error *err)
-{
-    struct hli_ops orphans = TAILQ_HEAD_INITIALIZER(orphans);
-    struct hli_answer unknown = {.verdict = HLI_UNKNOWN, .code = err->code, .text = err->text};
-    struct hli_op *op;
-
-    hli_mutex_lock(&conn->mutex);
-    bool was_open = conn->is_open;
-    conn->is_open = conn->is_ready = false;
-    conn->is_watched = conn->is_resting = false;
-    if (was_open)
-        hli_reader_take(&conn->reader, &conn->mutex); /* it may unlock the mutex */
-    atomic_store(&conn->in_flight_count, 0);
-    conn->oldest_replies = 0;
-    hli_confirm_drop(&conn->confirm, &orphans);
-    hli_ops_append(&orphans, &conn->in_flight);
-    atomic_store(&conn->fd, -1);
-    hli_mutex_unlock(&conn->mutex);
-    if (!was_open)
-        return;
-
-    hli_timer_clear(conn->loop, &conn->timeout);
-    hli_timer_clear(conn->loop, &conn->idle);
-    conn_free_events(conn);
-    hli_mutex_lock(&conn->mutex);
-    hli_reader_close(&conn->reader);
-    hli_outbox_close(&conn->outbox);
-    hli_mutex_unlock(&conn->mutex);
-    conn->events->closed(conn, err);
-    while ((op = TAILQ_FIRST(&orphans))) {
-        TAILQ_REMOVE(&orphans, op, link);
-        op->done(op, &unknown);
-    }
-}
-
-void hli_conn_abandon(struct hli_conn *conn)
-{
-    int fd = atomic_exchange(&conn->fd, -1);
-
-    hli_reader_abandon(&conn->reader);
-    if (fd >= 0)
-        close(fd);
 }

@@ -12,7 +12,6 @@
 #include "lease/hold/hold.h"
 #include "lease/hold/keep.h"
 #include "lease/hold/loss.h"
-#include "lease/hold/release_outcome.h"
 #include "lease/hold/write.h"
 #include "lease/state/command.h"
 #include "lease/state/contention.h"
@@ -24,6 +23,8 @@
 enum { RELEASE_RETRY_MS = 100 };
 
 static void release_done(struct hli_op *op, const struct hli_answer *answer);
+static void release_tell(struct hli_turn *turn, struct hli_tenure *tenure, int code,
+                         const char *text);
 
 /* Must the release wait for the answer of an ACQUIRE in flight? The ACQUIRE runs first. If the hold
  * was over by then, it has put its field into the lock once more, and the release would find that
@@ -109,9 +110,14 @@ void hli_release_behind(struct hli_turn *turn, struct hli_tenure *tenure, bool s
 {
     if (!tenure->write || stood)
         return;
-    hli_release_tell(turn, tenure, HL_ELOST,
-                     "the hold ended before its release; nothing is written");
+    release_tell(turn, tenure, HL_ELOST, "the hold ended before its release; nothing is written");
     release_drop_write(tenure);
+}
+
+/* Ends the call with an error. */
+static void release_fail(struct hli_turn *turn, struct hli_wait *wait, int code, const char *text)
+{
+    hli_turn_finish(turn, wait, hli_name_fail(wait->err, code, turn->name, "release", text));
 }
 
 /* Releases a level of a lost hold: HL_ELOST for each level, and after the last one the release
@@ -121,7 +127,7 @@ static void release_lost(struct hli_turn *turn, struct hli_tenure *tenure, struc
     char why[HLI_LOSS_SIZE];
 
     hli_loss_write(tenure, turn->now, "", why);
-    hli_release_fail(turn, wait, HL_ELOST, why);
+    release_fail(turn, wait, HL_ELOST, why);
     if (--tenure->hold.count == 0)
         hli_releasing_begin(turn, tenure);
 }
@@ -139,7 +145,7 @@ static void release_hold(struct hli_turn *turn, struct hli_tenure *tenure,
     if (release_format(tenure, turn->now) < 0) {
         tenure->was_valid_until = 0;
         tenure->write = NULL;
-        hli_release_fail(turn, wait, HL_ENOMEM, "out of memory; still held");
+        release_fail(turn, wait, HL_ENOMEM, "out of memory; still held");
         return;
     }
     if (mode->write)
@@ -160,7 +166,7 @@ static void release_live(struct hli_turn *turn, struct hli_tenure *tenure,
     bool is_inner = tenure->hold.count > 1;
 
     if (is_inner && mode->write) {
-        hli_release_fail(turn, wait, HL_EINVAL, "only the last level is written with; still held");
+        release_fail(turn, wait, HL_EINVAL, "only the last level is written with; still held");
     } else if (is_inner) {
         tenure->hold.count--;
         hli_turn_finish(turn, wait, HL_OK);
@@ -180,9 +186,9 @@ static void release_begin(struct hli_turn *turn, struct hl_owner *owner,
     if (tenure && tenure->state == HLI_TENURE_OWN)
         hli_loss_by_time(turn, tenure);
     if (!tenure || !tenure->hold.is_accepted)
-        hli_release_fail(turn, wait, HL_ENOTOWNER, hl_err_text(HL_ENOTOWNER));
+        release_fail(turn, wait, HL_ENOTOWNER, hl_err_text(HL_ENOTOWNER));
     else if (tenure->reentry || tenure->is_returned)
-        hli_release_fail(turn, wait, HL_EINVAL, "its owner has another call under way");
+        release_fail(turn, wait, HL_EINVAL, "its owner has another call under way");
     else if (tenure->state == HLI_TENURE_LOST)
         release_lost(turn, tenure, wait);
     else
@@ -249,7 +255,7 @@ static void release_plan_one(struct hli_turn *turn, struct hli_tenure *tenure)
         hli_turn_timer(turn, is_later ? hli_earlier(tenure->retry_at, tenure->give_up_at)
                                       : tenure->give_up_at);
     } else if (is_being_released || release_is_orphan(tenure)) {
-        hli_release_tell(turn, tenure, HL_EINDOUBT, "no answer while the lease lasted");
+        release_tell(turn, tenure, HL_EINDOUBT, "no answer while the lease lasted");
         hli_releasing_end(turn, tenure);
     } else {
         hli_turn_timer(turn, hli_after_ms(turn->now, tenure->longest_lease_ms));
@@ -291,16 +297,107 @@ void hli_release_end_all(struct hli_turn *turn)
     struct hli_tenure *tenure;
 
     while ((tenure = TAILQ_FIRST(&turn->name->past))) {
-        hli_release_tell(turn, tenure, HL_EINDOUBT, "the client was closed before the answer");
+        release_tell(turn, tenure, HL_EINDOUBT, "the client was closed before the answer");
         hli_releasing_end(turn, tenure);
     }
 }
 
+static void release_tell(struct hli_turn *turn, struct hli_tenure *tenure, int code,
+                         const char *text)
+{
+    struct hli_wait *wait = tenure->releaser;
+
+    if (tenure->is_posted && code < 0)
+        hli_notice_release(turn, tenure, hl_err_text(code));
+    if (!wait)
+        return;
+    tenure->releaser = NULL;
+    if (code < 0)
+        release_fail(turn, wait, code, text);
+    else
+        hli_turn_finish(turn, wait, code);
+}
+
+/* Notes whether the release handed the lock to another client, which then goes first when we ask
+ * again. */
+static void release_note_next(struct hli_turn *turn, const struct hli_answer *answer)
+{
+    const struct hli_reply *next = hli_reply_text_at(answer->reply, 1);
+
+    atomic_store(&turn->name->was_handed_over, next && next->length > 0);
+}
+
+/* Notes how many of Redisson's clients listen: they get their turn, now or with the next release.
+ */
+static void release_note_foreign_waiters(struct hli_turn *turn, const struct hli_tenure *tenure,
+                                         const struct hli_answer *answer)
+{
+    int64_t foreign_waiters = 0;
+
+    if (!hli_reply_integer_at(answer->reply, 2, &foreign_waiters) || foreign_waiters < 0)
+        return; /* the script did not check */
+    struct hli_contention *contention =
+        foreign_waiters > 0 ? hli_contention_of(turn->name) : turn->name->contention;
+    if (!contention)
+        return;
+    contention->has_foreign_waiters = foreign_waiters > 0;
+    contention->yielded_at =
+        turn->now; /* each check has its price: at most one every HLI_YIELD_EVERY_MS */
+    if (foreign_waiters > 0 && tenure->release_yields)
+        hli_contention_yield(contention, turn->now);
+}
+
+/* The release found nothing: an earlier copy may have released the lock, or the hold was lost
+ * before. */
+static void release_tell_gone(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    /* The server lost the hold, which lasted until its release, and had not got it back yet. */
+    bool is_of_old_term = tenure->was_valid_until != 0 && tenure->releases_in_grace &&
+                          tenure->term != tenure->release.term;
+
+    if (is_of_old_term && !tenure->write)
+        release_tell(turn, tenure, HL_OK, NULL);
+    else if (tenure->is_release_unsure)
+        release_tell(turn, tenure, HL_EINDOUBT, "an earlier copy was not answered");
+    else
+        release_tell(turn, tenure, HL_ELOST,
+                     tenure->write ? "the hold ended before its release; nothing is written"
+                                   : "the hold ended before its release");
+}
+
+/* Of a release that writes: element 3 of the reply says what became of the value; a copy behind
+ * another copy may find nothing left to judge by. */
+static void release_tell_written(struct hli_turn *turn, struct hli_tenure *tenure,
+                                 const struct hli_answer *answer)
+{
+    const struct hli_reply *wrote = hli_reply_item(answer->reply, 3);
+    char text[HLI_WRITE_TEXT];
+
+    if (wrote && wrote->kind == HLI_REPLY_INTEGER && wrote->integer == 1)
+        release_tell(turn, tenure, HL_OK, NULL);
+    else if (wrote && (wrote->kind == HLI_REPLY_STRING || wrote->kind == HLI_REPLY_ERROR))
+        release_tell(turn, tenure, hli_write_refused(tenure->write, wrote, text), text);
+    else
+        release_tell_gone(turn, tenure);
+}
+
+/* {1, ...}: the field held the lock until now. {0}: it holds nothing. */
 static void release_is_answered(struct hli_turn *turn, struct hli_tenure *tenure,
                                 const struct hli_answer *answer)
 {
-    bool found = hli_release_outcome(turn, tenure, answer);
+    int64_t status = 0;
+    bool found = hli_reply_integer_at(answer->reply, 0, &status) && status == 1;
 
+    if (found) {
+        release_note_next(turn, answer);
+        release_note_foreign_waiters(turn, tenure, answer);
+    }
+    if (tenure->write)
+        release_tell_written(turn, tenure, answer);
+    else if (found)
+        release_tell(turn, tenure, HL_OK, NULL);
+    else
+        release_tell_gone(turn, tenure);
     hli_releasing_end(turn, tenure);
     if (!found && tenure->may_stand)
         hli_releasing_orphan(turn, tenure->number);
@@ -322,7 +419,7 @@ static void release_is_refused(struct hli_turn *turn, struct hli_tenure *tenure,
 {
     int code = tenure->is_release_unsure ? HL_EINDOUBT : answer->code;
 
-    hli_release_tell(turn, tenure, code, answer->text);
+    release_tell(turn, tenure, code, answer->text);
     if (!tenure->write) {
         hli_releasing_end(turn, tenure);
         return;
@@ -394,6 +491,6 @@ void hli_release_leave(struct hli_turn *turn, struct hli_wait *wait)
         if (tenure->releaser == wait)
             break;
     if (tenure)
-        hli_release_tell(turn, tenure, HL_EINDOUBT,
-                         released->problem[0] ? released->problem : "no answer in time");
+        release_tell(turn, tenure, HL_EINDOUBT,
+                     released->problem[0] ? released->problem : "no answer in time");
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/versioned.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const int64_t write_max_ms = INT64_C(100000000000);
@@ -97,4 +98,20 @@ void hli_write_words(const struct hli_write *write, struct hli_args *args)
     hli_args_number(args, (int64_t)write->token);
     hli_args_number(args, write->expire_ms);
     hli_args_number(args, write->remember_ms);
+}
+
+int hli_write_refused(const struct hli_write *write, const struct hli_reply *wrote,
+                      char text[HLI_WRITE_TEXT])
+{
+    struct hli_answer refused = {.code = HL_EFENCED};
+    char shown[64];
+
+    hli_error_escape(shown, sizeof(shown), write->key.data, write->key.length);
+    if (wrote->kind == HLI_REPLY_ERROR) {
+        refused = hli_answer_from(wrote);
+        snprintf(text, HLI_WRITE_TEXT, "set '%s': %s", shown, refused.text);
+    } else {
+        snprintf(text, HLI_WRITE_TEXT, "set '%s': token %s was there before", shown, wrote->text);
+    }
+    return refused.code;
 }

@@ -9,6 +9,8 @@
 
 #include <hirelock/fence.h>
 
+enum { HLI_WRITE_TEXT = 224 };
+
 struct hli_write { /* immutable once it is formatted */
     struct hli_ref ref;
     struct hli_bytes key, value; /* in bytes */
@@ -28,5 +30,10 @@ void hli_write_unref(struct hli_write *write); /* NULL is fine */
 /* The next words of a command: two keys of a script, and the four words of fence_write. */
 void hli_write_keys(const struct hli_write *write, struct hli_args *args);
 void hli_write_words(const struct hli_write *write, struct hli_args *args);
+
+/* Why a value was not written, by the script's word: an error, or a larger token. Returns the code.
+ */
+int hli_write_refused(const struct hli_write *write, const struct hli_reply *wrote,
+                      char text[HLI_WRITE_TEXT]);
 
 #endif
