@@ -116,9 +116,30 @@ static void tally_write_reason(const struct hli_ballot *ballot, const struct hli
 struct tally {
     size_t no, silent;
     int code; /* of the silent ones, if they have the same; else HL_ECONN */
-    char reason[128];
+    char reasons[HLI_QUORUM_TALLY];
 };
 
+static bool tally_is_new(const struct hli_ballot *ballot, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (tally_is_silent(&ballot->votes[i]) &&
+            ballot->votes[i].code == ballot->votes[index].code)
+            return false;
+    return true;
+}
+
+static void tally_add_reason(struct tally *tally, const struct hli_ballot *ballot, size_t index)
+{
+    char reason[128];
+    size_t used = strlen(tally->reasons);
+
+    tally_write_reason(ballot, &ballot->votes[index], reason, sizeof(reason));
+    snprintf(tally->reasons + used, sizeof(tally->reasons) - used, "%s%s", used > 0 ? "; " : "",
+             reason);
+}
+
+/* One reason of each code: a master that restarted has a vote by itself later, and one that is out
+ * of reach needs somebody. */
 static struct tally tally_count(const struct hli_ballot *ballot)
 {
     struct tally tally = {.code = HL_OK};
@@ -128,8 +149,9 @@ static struct tally tally_count(const struct hli_ballot *ballot)
         tally.no += vote->code == HL_EBUSY && hli_vote_state_of(vote) == HLI_VOTE_NONE;
         if (!tally_is_silent(vote))
             continue;
-        if (tally.silent++ == 0)
-            tally_write_reason(ballot, vote, tally.reason, sizeof(tally.reason));
+        tally.silent++;
+        if (tally_is_new(ballot, i))
+            tally_add_reason(&tally, ballot, i);
         tally.code = tally.code == HL_OK || tally.code == vote->code ? vote->code : HL_ECONN;
     }
     return tally;
@@ -155,7 +177,7 @@ int hli_tally_write(const struct hli_ballot *ballot, size_t yes, bool is_busy,
         used += (size_t)snprintf(text + used, HLI_QUORUM_TALLY - used, ", %zu did not answer",
                                  tally.silent);
     if (tally.silent > 0)
-        snprintf(text + used, HLI_QUORUM_TALLY - used, " (%s)", tally.reason);
+        snprintf(text + used, HLI_QUORUM_TALLY - used, " (%s)", tally.reasons);
     hli_mutex_lock(&name->mutex);
     memcpy(name->quorum->tally, text, HLI_QUORUM_TALLY);
     hli_mutex_unlock(&name->mutex);
