@@ -131,23 +131,26 @@ static hli_ns ask_restarted_until(const struct hli_link *link, const struct hli_
     return hli_after_ms(began, head->mode.restart_ms) + hli_lease_margin(head->mode.restart_ms);
 }
 
-/* The server began too short ago: tries fail, and other calls wait. */
+/* The server began too short ago: tries fail, and other calls wait. No wait helps where it does not
+ * tell (ACL): all calls fail. */
 static void ask_is_restarted(struct hli_turn *turn, struct hli_link *link, hli_ns until)
 {
     char text[HLI_WHERE_SIZE + 128], where[HLI_WHERE_SIZE];
+    int code = until == HLI_NEVER ? HL_EDENIED : HL_ESERVER;
 
     hli_link_where(link, where);
-    if (until == HLI_NEVER)
+    if (code == HL_EDENIED)
         snprintf(text, sizeof(text),
-                 "%s does not tell (INFO) since when it runs: it may have forgotten a holder",
+                 "%s does not tell since when it runs, and may have forgotten a holder: its user "
+                 "needs +info",
                  where);
     else
         snprintf(text, sizeof(text),
                  "%s restarted, and may have forgotten a holder: it is asked in %.1f s", where,
                  (double)(until - turn->now) / 1e9);
-    hli_contention_note_problem(turn->name, HL_ESERVER, text);
+    hli_contention_note_problem(turn->name, code, text);
     turn->name->current->ask_at = hli_earlier(until, hli_busy_poll_at(turn));
-    hli_ask_fail_for_now(turn, HL_ESERVER, text);
+    hli_ask_fail_for_now(turn, code, text);
 }
 
 /* Is the server to be left alone yet, for this waiter? A lock on several asks that of each of them.
