@@ -103,7 +103,7 @@ static void verify_somehow(void *arg, bool failed)
 
 static long sweep(enum failing_scope scope, void (*run)(void *), bool is_held)
 {
-    return failing_malloc_sweep(&(struct failing_scenario){
+    return sweep_without_leaks(&(struct failing_scenario){
         .scope = scope,
         .prepare = is_held ? prepare_held : prepare,
         .run = run,
@@ -188,7 +188,7 @@ static void verify_made(void *arg, bool failed)
 
 MemoryLaw(is_short_while_a_handle_is_made)
 {
-    check(failing_malloc_sweep(&(struct failing_scenario){
+    check(sweep_without_leaks(&(struct failing_scenario){
               .scope = FAILING_THREAD, .prepare = prepare, .run = make, .verify = verify_made}) >=
           10);
 }
