@@ -21,7 +21,8 @@
  *
  * **A master that restarts gets no vote for max_lease_ms**, since it may have forgotten a holder,
  * unless it has appendonly with appendfsync always: so the masters need not be restarted with a
- * delay. It also holds of masters that were started for the first time.
+ * delay. It also holds of masters that were started for the first time. One that does not tell
+ * since when it runs, as its user lacks +info, has none: acquires return HL_EDENIED at once.
  *
  * Does not guarantee: exclusion when a majority of masters loses its data or its clocks are
  * stepped; with a Sentinel's or a cluster's master; beside a program whose leases are longer than
