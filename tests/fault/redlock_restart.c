@@ -72,15 +72,11 @@ Test(redlock_restart, forms_two_majorities_without_the_delay, .init = three_up, 
 Test(redlock_restart, forms_no_second_majority_while_the_first_may_believe, .init = three_up,
      .fini = server_down, .timeout = 240)
 {
-    hl_error err = HL_ERROR_INIT;
     struct story story = begin_story(slow_ms(2000), 0);
     int code;
     do {
-        bool was_held = hl_lock_is_held(story.held, NULL);
-        code = hl_lock_acquire_for(story.wanted, 10, &err);
+        code = hl_lock_acquire_for(story.wanted, 10, NULL);
         check(code < 0 || !hl_lock_is_held(story.held, NULL));
-        if (was_held && code == HL_ESERVER)
-            check_has(err.text, "restarted, and may have forgotten a holder: it is asked in ");
     } while (code < 0);
     check(!hl_lock_is_held(story.held, NULL));
     check(hl_lock_is_held(story.wanted, NULL));
