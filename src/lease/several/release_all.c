@@ -119,11 +119,12 @@ static void release_all_member_finished(struct hli_wait *wait)
 }
 
 /* Checks all members, which end with the call; and with the close of a client, which waits for the
- * call. */
+ * call. The wait's own span is not asked: the completion's thread may be taking it away just now.
+ */
 static bool release_all_check(struct hli_wait *wait, hli_ns now)
 {
     struct release_all *all = HLI_OF(wait, struct release_all, wait);
-    bool is_late = now >= wait->deadline || hli_wait_is_cancelled(wait);
+    bool is_late = now >= wait->deadline || (all->span && hli_span_is_closing(all->span));
 
     for (size_t i = 0; i < all->count; i++) {
         struct hli_wait *member = &all->members[i].released.wait;
