@@ -343,3 +343,20 @@ MastersLaw(redlock, goes_on_without_a_client_that_closes_and_releases)
 {
     close_one_by_one(HL_CLIENT_RELEASE_ON_CLOSE);
 }
+
+/* Nobody has released them, and the close ends both in one turn of the name. */
+MastersLaw(redlock, ends_with_several_lost_holds_when_its_client_closes)
+{
+    hl_client **clients = open_masters(CLIENT(.watchdog_timeout_ms = SHORT_MS));
+    hl_lock *lock = new_redlock(clients, "stock");
+    for (int lost = 1; lost <= 3; lost++) {
+        expect_ok(
+            hl_lock_acquire_with(lock, ACQUIRE(.wait_ms = 0, .owner = new_owner(clients[0])), ERR));
+        wait_stat(clients[0], votes, 5 * lost);
+        for (size_t i = 0; i < masters.count; i++)
+            redis_do(masters.server[i], "DEL stock");
+        wait_stat(clients[0], losses, lost);
+    }
+    close_client(clients[0]);
+    expect_masters_with("stock", 0);
+}

@@ -244,8 +244,6 @@ void hli_releasing_end(struct hli_turn *turn, struct hli_tenure *tenure)
     hli_tenure_move(tenure, HLI_TENURE_ENDED);
     hli_write_unref(tenure->write);
     tenure->write = NULL;
-    if (name->kind->quorum)
-        hli_turn_act(turn, tenure);
     hli_turn_unref(turn, tenure); /* the name's */
 }
 

@@ -120,6 +120,7 @@ void hli_turn_tell(struct hli_turn *turn, struct hli_callback *callback)
 
 void hli_turn_change(struct hli_turn *turn, struct hli_tenure *tenure, hli_ns until)
 {
+    HLI_CHECK(!turn->changed || turn->changed == tenure);
     if (!turn->changed)
         hli_tenure_ref(tenure);
     turn->changed = tenure;
@@ -128,6 +129,7 @@ void hli_turn_change(struct hli_turn *turn, struct hli_tenure *tenure, hli_ns un
 
 void hli_turn_act(struct hli_turn *turn, struct hli_tenure *tenure)
 {
+    HLI_CHECK(!turn->acted || turn->acted == tenure);
     if (!turn->acted)
         hli_tenure_ref(tenure);
     turn->acted = tenure;
@@ -237,6 +239,8 @@ void hli_turn_end(struct hli_turn *turn)
     }
     while ((tenure = TAILQ_FIRST(&turn->gone))) {
         TAILQ_REMOVE(&turn->gone, tenure, link);
+        if (name->kind->quorum) /* it has ended, as may several in one turn */
+            name->kind->quorum->act(tenure);
         hli_tenure_unref(tenure);
     }
     if (turn->changed || turn->acted)

@@ -51,6 +51,7 @@ void hli_turn_tell(struct hli_turn *turn, struct hli_callback *callback);
 void hli_turn_change(struct hli_turn *turn, struct hli_tenure *tenure,
                      hli_ns until);                                  /* the kind's `changed` */
 void hli_turn_act(struct hli_turn *turn, struct hli_tenure *tenure); /* the quorum's `act` */
+/* The tenure has ended, and the name has dropped it: the quorum's `act`, too. */
 void hli_turn_unref(struct hli_turn *turn, struct hli_tenure *tenure);
 
 #endif
