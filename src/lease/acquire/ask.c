@@ -119,12 +119,12 @@ void hli_ask_abandon(struct hli_turn *turn)
         hli_releasing_end(turn, tenure);
 }
 
-/* When the name's server may be asked, if it is up: it may have forgotten a holder as it began, and
- * that holder's lease is surely over then (redis.io, "Distributed Locks with Redis", delayed
+/* When the server that the link met last may be asked: it may have forgotten a holder as it began,
+ * and that holder's lease is surely over then (redis.io, "Distributed Locks with Redis", delayed
  * restarts). */
 static hli_ns ask_restarted_until(const struct hli_link *link, const struct hli_acquire *head)
 {
-    hli_ns began = hli_link_is_up(link) ? hli_link_server_began(link) : 0;
+    hli_ns began = hli_link_server_began(link);
 
     if (began == 0 || began == HLI_NEVER)
         return began;
@@ -186,7 +186,7 @@ void hli_ask_plan(struct hli_turn *turn)
     if (!head || !name->current || name->current->asking != HLI_ASKING_NOTHING)
         return;
     if (head->mode.restart_ms > 0 && turn->now >= name->current->ask_at &&
-        ask_must_not(turn, head)) {
+        hli_link_is_up(hli_name_link(name)) && ask_must_not(turn, head)) {
         hli_ask_abandon(turn); /* if only tries were there */
         if (!name->current)
             return;
@@ -295,7 +295,8 @@ static void ask_is_ours(struct hli_turn *turn, struct hli_tenure *tenure,
 
     tenure->may_stand = true;
     tenure->least_count = tenure->most_count = 1;
-    /* The link may have met a restarted server after the request was begun: it came too early. */
+    /* The link may have met a restarted server after the request was begun: it came too early. The
+     * answer may be here before the link counts as up. */
     if (head->mode.restart_ms > 0 && ask_must_not(turn, head))
         return;
     hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms, confirmed,
