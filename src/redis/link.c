@@ -36,6 +36,16 @@ int hli_link_problem(struct hli_link *link, hl_error *ret_err)
     return code;
 }
 
+bool hli_link_has_failed(struct hli_link *link, hl_error *ret_err)
+{
+    hli_mutex_lock(&link->mutex);
+    bool has_failed = link->has_failed;
+    if (has_failed)
+        *ret_err = link->problem;
+    hli_mutex_unlock(&link->mutex);
+    return has_failed;
+}
+
 void hli_link_where(struct hli_link *link, char text[HLI_WHERE_SIZE])
 {
     hli_mutex_lock(&link->mutex);

@@ -92,8 +92,8 @@ void hli_link_listen(struct hli_link *link, struct hli_gate *gate, hli_ns deadli
  * not been tried yet. */
 int hli_link_problem(struct hli_link *link, hl_error *ret_err);
 
-/* When this link's server began; HLI_NEVER: it does not tell (INFO). Any thread; of a link that is
- * up. */
+/* When the server began that this link met last; HLI_NEVER: it does not tell (INFO); 0: none was met.
+ * Any thread. */
 hli_ns hli_link_server_began(const struct hli_link *link);
 
 /* Does this link's server keep all that it writes, so that a restart forgets nothing: is it on its
@@ -104,6 +104,9 @@ enum hli_link_keeps hli_link_keeps(struct hli_link *link);
 
 /* Is it up? Any thread. */
 bool hli_link_is_up(const struct hli_link *link);
+
+/* Has the last attempt to connect failed? Then ret_err says why. Any thread. */
+bool hli_link_has_failed(struct hli_link *link, hl_error *ret_err);
 
 /* The first link to the server of this link; itself if it is that. Any thread. */
 struct hli_link *hli_link_first(struct hli_link *link);

@@ -280,3 +280,25 @@ MastersLaw(redlock, says_that_two_clients_lead_to_one_server)
     wait_stat(again[0], narrow, 1);
     expect_ok(hl_lock_release(lock, ERR));
 }
+
+/* Nothing is known of a server when it is asked first: both requests go to one, and set one key. */
+MastersLaw(redlock, counts_one_vote_of_a_server_that_it_reaches_by_two_addresses)
+{
+    hl_client *clients[3];
+    hl_error err = HL_ERROR_INIT;
+    hl_lock *lock = NULL;
+    char url[256];
+    const char *socket = redis_server_socket(masters.server[0]);
+    snprintf(url, sizeof url, "%s.link", socket);
+    check_int(symlink(socket, url), 0);
+    snprintf(url, sizeof url, "unix://%s.link", socket);
+    redis_server_kill(masters.server[1]);
+    clients[0] = open_client_at(redis_server_url(masters.server[0]), CLIENT(.flags = HL_CLIENT_LAZY));
+    clients[1] = open_client_at(redis_server_url(masters.server[1]), CLIENT(.flags = HL_CLIENT_LAZY));
+    clients[2] = open_client_at(url, CLIENT(.flags = HL_CLIENT_LAZY));
+    lock = new_redlock_of(clients, 3, "stock", NULL);
+    for (int i = 0; i < 3; i++)
+        check(hl_lock_try_acquire(lock, &err) < 0);
+    check_has(err.text, "only 1 of 3 masters answered (");
+    expect_masters_with("stock", 0);
+}

@@ -175,6 +175,16 @@ void hli_ballot_give_back(struct hli_ballot *ballot)
     }
 }
 
+/* The plan sets the timer. */
+void hli_ballot_set_due(struct hli_ballot *ballot, hli_ns at)
+{
+    struct hli_turn turn;
+
+    atomic_store(&ballot->due_at, at);
+    hli_turn_begin(&turn, ballot->tenure.name);
+    hli_turn_end(&turn);
+}
+
 bool hli_ballot_is_due(const struct hli_ballot *ballot)
 {
     return hli_now() >= atomic_load(&ballot->due_at);

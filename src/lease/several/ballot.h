@@ -28,8 +28,8 @@ struct hli_ballot {
     atomic_uint kicks;      /* steps to be made */
     atomic_bool asks;       /* `ask` of the tenure was sent, and has no answer */
     atomic_bool releases;   /* `release` of the tenure, too */
-    _Atomic(hli_ns) due_at; /* when a vote has been asked for long enough, or a lost one is asked
-                               again; HLI_NEVER: nothing is due */
+    _Atomic(hli_ns) due_at; /* when a vote has been asked for long enough, a lost one is asked again,
+                               or a link is looked at; HLI_NEVER: nothing is due */
 
     /* Stepping thread. */
     bool is_begun;   /* the votes were asked for this answer */
@@ -57,7 +57,8 @@ struct hli_ballot_count {
 };
 struct hli_ballot_count hli_ballot_count(const struct hli_ballot *ballot);
 
-/* Is the time over that is set in due_at? */
+/* Sets due_at, and its timer; is that time over? */
+void hli_ballot_set_due(struct hli_ballot *ballot, hli_ns at);
 bool hli_ballot_is_due(const struct hli_ballot *ballot);
 
 /* Withdraws the votes that have no answer. code: HL_ECONN if they have had their time, else

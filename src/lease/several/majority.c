@@ -81,15 +81,6 @@ void hli_majority_add(struct hli_ballot *ballot, struct hli_vote *vote, hli_ns u
         hli_majority_judge(ballot);
 }
 
-/* The plan sets the timer. */
-static void majority_plan_now(struct hli_ballot *ballot)
-{
-    struct hli_turn turn;
-
-    hli_turn_begin(&turn, ballot->tenure.name);
-    hli_turn_end(&turn);
-}
-
 void hli_majority_drop_lost(struct hli_ballot *ballot)
 {
     for (size_t i = 0; i < hli_ballot_quorum(ballot)->count; i++) {
@@ -119,7 +110,7 @@ static void majority_go_on(struct hli_ballot *ballot)
         return;
     ballot->spec.number = hli_client_next_number(ballot->tenure.name->client);
     hli_poll_ask(ballot);
-    majority_plan_now(ballot);
+    hli_ballot_set_due(ballot, hli_after_ms(hli_now(), ballot->vote_ms));
 }
 
 static void majority_tell_narrow(struct hli_ballot *ballot)
@@ -150,8 +141,7 @@ static void majority_rest(struct hli_ballot *ballot, size_t held)
         atomic_store(&ballot->due_at, HLI_NEVER);
     } else if (!ballot->is_resting) {
         ballot->is_resting = true;
-        atomic_store(&ballot->due_at, hli_after_ms(hli_now(), ballot->spec.lease_ms / 3));
-        majority_plan_now(ballot);
+        hli_ballot_set_due(ballot, hli_after_ms(hli_now(), ballot->spec.lease_ms / 3));
     }
 }
 

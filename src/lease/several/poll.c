@@ -7,6 +7,8 @@
 #include "lease/several/majority.h"
 #include "lease/several/tally.h"
 
+enum { POLL_LOOK_MS = 2 }; /* how often to look for a link that is about to be up */
+
 /* The masters to be asked now: those where nothing is held or under way. */
 static bool poll_choose(struct hli_ballot *ballot, bool chosen[HLI_QUORUM_LIMIT])
 {
@@ -20,6 +22,7 @@ static bool poll_choose(struct hli_ballot *ballot, bool chosen[HLI_QUORUM_LIMIT]
         if (!chosen[i])
             continue;
         is_any = true;
+        vote->code = HL_ENOTOWNER;
         vote->number = ballot->spec.number;
         vote->is_lost = false;
         vote->until = 0;
@@ -28,23 +31,35 @@ static bool poll_choose(struct hli_ballot *ballot, bool chosen[HLI_QUORUM_LIMIT]
     return is_any;
 }
 
-/* A master that is the same server as an earlier one has no vote. */
+/* A master that is the same server as an earlier one has no vote, for it would give the same key
+ * twice. Which server it is, is known only of a link that is up: it is awaited, unless it failed. */
+static void poll_ask_one(struct hli_ballot *ballot, size_t index)
+{
+    const struct hli_quorum *quorum = hli_ballot_quorum(ballot);
+    struct hli_link *link = hli_name_link(quorum->voters[index]);
+    struct hli_vote *vote = &ballot->votes[index];
+    size_t twin = hli_quorum_twin(quorum, index);
+
+    vote->err = (hl_error)HL_ERROR_INIT;
+    if (hli_link_is_up(link) ? twin == index : atomic_load(&vote->name->client->is_closed))
+        hli_vote_ask(vote, &ballot->spec);
+    else if (hli_link_is_up(link))
+        hli_tally_twin(quorum, vote, twin);
+    else if (hli_link_has_failed(link, &vote->err))
+        hli_tally_miss(ballot, vote, vote->err.code);
+}
+
 void hli_poll_ask(struct hli_ballot *ballot)
 {
-    struct hli_quorum *quorum = hli_ballot_quorum(ballot);
     bool chosen[HLI_QUORUM_LIMIT] = {false};
 
     if (!poll_choose(ballot, chosen))
         return;
     ballot->is_resting = false;
     atomic_store(&ballot->due_at, hli_after_ms(hli_now(), ballot->vote_ms));
-    for (size_t i = 0; i < quorum->count; i++) {
-        size_t twin = chosen[i] ? hli_quorum_twin(quorum, i) : i;
-        if (twin != i)
-            hli_tally_twin(quorum, &ballot->votes[i], twin);
-        else if (chosen[i])
-            hli_vote_ask(&ballot->votes[i], &ballot->spec);
-    }
+    for (size_t i = 0; i < hli_ballot_quorum(ballot)->count; i++)
+        if (chosen[i])
+            poll_ask_one(ballot, i);
 }
 
 void hli_poll_answer(struct hli_ballot *ballot, const struct hli_answer *answer)
@@ -83,9 +98,38 @@ static void poll_fail(struct hli_ballot *ballot)
     hli_poll_answer(ballot, &answer);
 }
 
+static bool poll_is_awaited(const struct hli_vote *vote)
+{
+    return hli_vote_state_of(vote) == HLI_VOTE_NONE && vote->code == HL_ENOTOWNER;
+}
+
+/* Asks the masters whose links have come up meanwhile; or awaits none any more, for the reason of
+ * this code. Returns how many are still awaited. */
+static size_t poll_look(struct hli_ballot *ballot, int code)
+{
+    size_t awaited = 0;
+
+    for (size_t i = 0; i < hli_ballot_quorum(ballot)->count; i++) {
+        struct hli_vote *vote = &ballot->votes[i];
+        if (poll_is_awaited(vote) && code < 0)
+            hli_tally_miss(ballot, vote, code);
+        else if (poll_is_awaited(vote))
+            poll_ask_one(ballot, i);
+        awaited += poll_is_awaited(vote);
+    }
+    return awaited;
+}
+
+static void poll_withdraw(struct hli_ballot *ballot, int code)
+{
+    hli_ballot_withdraw(ballot, code);
+    poll_look(ballot, code);
+}
+
 void hli_poll_step(struct hli_ballot *ballot)
 {
     const struct hli_quorum *quorum = hli_ballot_quorum(ballot);
+    hli_ns ends_at = hli_after_ms(ballot->tenure.ask.sent_at, ballot->vote_ms);
 
     if (!ballot->is_begun) {
         hli_ballot_give_back(ballot); /* of an answer that came too late for a hold */
@@ -102,9 +146,13 @@ void hli_poll_step(struct hli_ballot *ballot)
         return;
     }
     if (count.no > quorum->count - quorum->majority)
-        hli_ballot_withdraw(ballot, HL_ECANCELED); /* the rest would change nothing */
-    else if (hli_ballot_is_due(ballot))
-        hli_ballot_withdraw(ballot, HL_ECONN);
-    if (hli_ballot_count(ballot).asked == 0)
+        poll_withdraw(ballot, HL_ECANCELED); /* the rest would change nothing */
+    else if (hli_now() >= ends_at)
+        poll_withdraw(ballot, HL_ECONN);
+    bool awaits = poll_look(ballot, HL_OK) > 0;
+    if (hli_ballot_count(ballot).asked == 0 && !awaits)
         poll_fail(ballot);
+    else if (awaits)
+        hli_ballot_set_due(ballot,
+                           hli_earlier(ends_at, hli_after_ms(hli_now(), POLL_LOOK_MS)));
 }

@@ -195,6 +195,12 @@ void hli_tally_count(hl_client *client, const struct hli_vote *vote)
                                                        : &counters->votes_missing);
 }
 
+void hli_tally_miss(const struct hli_ballot *ballot, struct hli_vote *vote, int code)
+{
+    vote->code = code;
+    hli_tally_count(ballot->tenure.name->client, vote);
+}
+
 void hli_tally_twin(const struct hli_quorum *quorum, struct hli_vote *vote, size_t twin)
 {
     char where[HLI_WHERE_SIZE];

@@ -39,6 +39,9 @@ const char *hli_tally_reason(const hl_error *err);
 /* Counts a vote that has its result. */
 void hli_tally_count(hl_client *client, const struct hli_vote *vote);
 
+/* This vote is not asked for: its master cannot be reached. */
+void hli_tally_miss(const struct hli_ballot *ballot, struct hli_vote *vote, int code);
+
 /* This vote is not asked for: its master is that of another one. */
 void hli_tally_twin(const struct hli_quorum *quorum, struct hli_vote *vote, size_t twin);
 
