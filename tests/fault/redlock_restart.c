@@ -127,3 +127,17 @@ Test(redlock_restart, refuses_a_lease_for_which_restarted_masters_are_not_kept_a
                    HL_EINVAL);
     check_has(err.text, "lease_ms is more than max_lease_ms");
 }
+
+/* Also when that takes longer than a server may be out of reach: it answers. */
+Test(redlock_restart, keeps_waiters_waiting_until_the_masters_have_a_vote, .init = three_up,
+     .fini = server_down)
+{
+    hl_client **clients =
+        open_masters(CLIENT(.watchdog_timeout_ms = 3000, .outage_timeout_ms = 500));
+    hl_lock *several =
+        new_redlock_of(clients, 3, "stock", REDLOCK(.vote_timeout_ms = slow_ms(2000)));
+    hl_lock *single = new_redlock_of(clients, 1, "single", REDLOCK(.flags = 0));
+    expect_ok(hl_lock_acquire_for(several, slow_ms(60000), ERR));
+    expect_ok(hl_lock_release(several, ERR));
+    expect_ok(hl_lock_acquire_for(single, slow_ms(60000), ERR));
+}

@@ -122,13 +122,21 @@ void hli_ask_abandon(struct hli_turn *turn)
 /* When the server that the link met last may be asked: it may have forgotten a holder as it began,
  * and that holder's lease is surely over then (redis.io, "Distributed Locks with Redis", delayed
  * restarts). */
-static hli_ns ask_restarted_until(const struct hli_link *link, const struct hli_acquire *head)
+static hli_ns ask_restarted_until(const struct hli_link *link, int64_t restart_ms)
 {
     hli_ns began = hli_link_server_began(link);
 
     if (began == 0 || began == HLI_NEVER)
         return began;
-    return hli_after_ms(began, head->mode.restart_ms) + hli_lease_margin(head->mode.restart_ms);
+    return hli_after_ms(began, restart_ms) + hli_lease_margin(restart_ms);
+}
+
+bool hli_ask_comes_later(const struct hli_name *name, int64_t restart_ms)
+{
+    const struct hli_link *link = hli_name_link(name);
+    hli_ns until = restart_ms > 0 ? ask_restarted_until(link, restart_ms) : 0;
+
+    return hli_link_is_up(link) && until != HLI_NEVER && hli_now() < until;
 }
 
 /* The server began too short ago: tries fail, and other calls wait. No wait helps where it does not
@@ -160,7 +168,7 @@ static bool ask_must_not(struct hli_turn *turn, const struct hli_acquire *head)
     if (head->mode.restart_ms == 0 || turn->name->kind->quorum)
         return false;
     struct hli_link *link = hli_name_link(turn->name);
-    hli_ns until = ask_restarted_until(link, head);
+    hli_ns until = ask_restarted_until(link, head->mode.restart_ms);
     if (turn->now >= until)
         return false;
     enum hli_link_keeps keeps = hli_link_keeps(link);

@@ -78,6 +78,22 @@ static void poll_win(struct hli_ballot *ballot)
     hli_majority_judge(ballot); /* also by what was lost since the votes were counted */
 }
 
+/* A majority is there, but for masters that restarted: this is no outage, as its end is known. */
+static void poll_mind_restarts(struct hli_ballot *ballot, const struct hli_ballot_count *count)
+{
+    struct hli_name *name = ballot->tenure.name;
+    size_t there = count->held + count->no;
+
+    for (size_t i = 0; i < name->quorum->count; i++)
+        there += ballot->votes[i].code == HL_ESERVER &&
+                 hli_ask_comes_later(ballot->votes[i].name, ballot->spec.restart_ms);
+    if (there < name->quorum->majority)
+        return;
+    hli_mutex_lock(&name->mutex);
+    name->asked_at = 0;
+    hli_mutex_unlock(&name->mutex);
+}
+
 /* Too few masters said yes. */
 static void poll_fail(struct hli_ballot *ballot)
 {
@@ -91,6 +107,7 @@ static void poll_fail(struct hli_ballot *ballot)
     answer.code = hli_tally_write(ballot, count.held, is_busy, text);
     if (is_busy)
         answer = (struct hli_answer){.verdict = HLI_REPLIED, .reply = hli_tally_no(ballot, &reply)};
+    poll_mind_restarts(ballot, &count);
     hli_ballot_give_back(ballot);
     atomic_store(&ballot->due_at, HLI_NEVER);
     if (ballot->spec.listens)
