@@ -6,6 +6,7 @@
 #include "support/actor.h"
 #include "support/events.h"
 #include "support/masters.h"
+#include "support/process.h"
 #include "support/recorder.h"
 
 MastersLaw(redlock, is_at_all_masters_with_one_value_while_it_is_held)
@@ -358,5 +359,31 @@ MastersLaw(redlock, ends_with_several_lost_holds_when_its_client_closes)
         wait_stat(clients[0], losses, lost);
     }
     close_client(clients[0]);
+    expect_masters_with("stock", 0);
+}
+
+static void use_in_child(struct process *self, void *arg)
+{
+    hl_lock *lock = arg;
+    (void)self;
+    check(!hl_lock_is_held(lock, NULL));
+    expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EFORKED);
+    expect_outcome(hl_lock_release(lock, NULL), HL_EFORKED);
+    expect_outcome(hl_lock_inspect(lock, &(hl_lock_info)HL_LOCK_INFO_INIT, NULL), HL_EFORKED);
+    expect_outcome(hl_lock_force_release(lock, NULL), HL_EFORKED);
+    hl_lock_free(lock);
+}
+
+MastersLaw(redlock, is_the_parents_in_a_forked_child)
+{
+    hl_lock *lock = new_redlock(open_masters(NULL), "stock");
+    hl_lock *free_lock = new_redlock(open_masters(NULL), "free");
+    expect_ok(hl_lock_acquire(lock, ERR));
+    struct process *child = process_start(use_in_child, lock);
+    check_int(process_finish(child, 10000), 0);
+    child = process_start(use_in_child, free_lock);
+    check_int(process_finish(child, 10000), 0);
+    check(hl_lock_is_held(lock, NULL));
+    expect_ok(hl_lock_release(lock, ERR));
     expect_masters_with("stock", 0);
 }
