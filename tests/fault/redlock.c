@@ -6,8 +6,11 @@
 #include "support/actor.h"
 #include "support/events.h"
 #include "support/masters.h"
+#include "support/recorder.h"
 
 enum { FEW_MS = 150 };
+
+static struct recorder told = RECORDER_INIT;
 
 static void masters_up_tcp(void)
 {
@@ -136,6 +139,26 @@ MastersLaw(redlock, does_not_wait_for_masters_that_stand_still_and_leaves_nothin
     check(redis_wait_int(masters.server[1], 0, 10000, "EXISTS stock"));
     check(redis_wait_int(masters.server[3], 0, 10000, "EXISTS stock"));
     check(redis_evalsha_calls(masters.server[1]) >= 2); /* it ran, and was undone */
+}
+
+/* The hold was at three masters, and the release has the answers of two: the lock is free for all,
+ * and so for the owners of this process. */
+MastersLaw(redlock, is_handed_over_while_a_master_that_had_it_stands_still)
+{
+    hl_client **clients = open_masters(CLIENT(.request_timeout_ms = 600000));
+    hl_lock *lock = new_hasty_redlock(clients);
+    hl_owner *owner = new_owner(clients[0]), *next = new_owner(clients[0]);
+    for (int i = 0; i < 2; i++)
+        redis_do(masters.server[i], "SET stock another PX 600000");
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.wait_ms = 0, .owner = owner), ERR));
+    for (int i = 0; i < 2; i++)
+        redis_do(masters.server[i], "DEL stock");
+    redis_server_freeze(masters.server[4]);
+    expect_ok(hl_lock_release_async(lock, owner, record_done, &told));
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.wait_ms = slow_ms(20000), .owner = next), ERR));
+    redis_server_thaw(masters.server[4]);
+    expect_story(&told, "done HL_OK");
+    expect_ok(hl_lock_release_as(lock, next, ERR));
 }
 
 MastersLaw(redlock, tells_which_master_did_not_answer_in_time)
