@@ -97,7 +97,8 @@ static void vote_let_go(struct hli_turn *turn, struct hli_tenure *tenure)
         hli_releasing_begin(turn, tenure);
 }
 
-/* Returns until when the hold is valid; 0: too late, and it is released. */
+/* Returns until when the hold is valid; 0: too late, or it was asked for by an attempt before, and
+ * it is released. */
 static hli_ns vote_accept(struct hli_vote *vote)
 {
     hl_client *client = vote->name->client;
@@ -108,7 +109,7 @@ static hli_ns vote_accept(struct hli_vote *vote)
     if (!hli_client_visit(client))
         return 0;
     hli_turn_begin(&turn, vote->name);
-    if (hli_hold_is_valid(tenure, turn.now)) {
+    if (tenure->number == vote->number && hli_hold_is_valid(tenure, turn.now)) {
         tenure->hold.is_accepted = true;
         until = hli_hold_validity(tenure);
     } else {

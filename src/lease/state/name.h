@@ -39,7 +39,8 @@ TAILQ_HEAD(hli_acquires, hli_acquire);
 struct hli_voter {
     hl_client *speaker;          /* counted, immutable: its id begins the fields, at all masters */
     unsigned index;              /* immutable: which master it is */
-    atomic_uint_fast64_t number; /* of the next tenure: that of the attempt at all masters */
+    atomic_uint_fast64_t number; /* of the next tenure: that of the attempt at all masters; 0: it
+                                    has been used */
 };
 
 struct hli_name {
