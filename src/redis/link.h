@@ -92,13 +92,13 @@ void hli_link_listen(struct hli_link *link, struct hli_gate *gate, hli_ns deadli
  * not been tried yet. */
 int hli_link_problem(struct hli_link *link, hl_error *ret_err);
 
-/* When the server began that this link met last; HLI_NEVER: it does not tell (INFO); 0: none was met.
- * Any thread. */
+/* When the server began that this link met last; HLI_NEVER: it does not tell (INFO); 0: none was
+ * met. Any thread. */
 hli_ns hli_link_server_began(const struct hli_link *link);
 
 /* Does this link's server keep all that it writes, so that a restart forgets nothing: is it on its
- * disk before the answer (appendonly and appendfsync always)? It is asked when somebody wants to
- * know. Any thread. */
+ * disk before the answer (appendonly, appendfsync always, no-appendfsync-on-rewrite no)? It is
+ * asked when somebody wants to know. Any thread. */
 enum hli_link_keeps { HLI_KEEPS_UNKNOWN, HLI_KEEPS_ASKED, HLI_KEEPS_SOME, HLI_KEEPS_ALL };
 enum hli_link_keeps hli_link_keeps(struct hli_link *link);
 

@@ -71,21 +71,24 @@ uint64_t hli_link_server(const struct hli_link *link)
     return atomic_load(&link->server);
 }
 
-/* {appendonly, yes, appendfsync, always, ...} */
+/* {appendonly, yes, appendfsync, always, no-appendfsync-on-rewrite, no, ...}. With the last one at
+ * "yes" the server does not wait for its disk while a child saves (redis.conf). */
 static bool keeps_all(const struct hli_reply *reply)
 {
     const struct hli_reply *key, *value;
-    bool has_file = false, is_synced = false;
+    bool has_file = false, is_synced = false, is_always = false;
 
     for (size_t i = 0; (key = hli_reply_text_at(reply, i)) != NULL &&
                        (value = hli_reply_text_at(reply, i + 1)) != NULL;
          i += 2) {
         bool is_file = strcmp(key->text, "appendonly") == 0;
         bool is_sync = strcmp(key->text, "appendfsync") == 0;
+        bool is_rewrite = strcmp(key->text, "no-appendfsync-on-rewrite") == 0;
         has_file = has_file || (is_file && strcmp(value->text, "yes") == 0);
         is_synced = is_synced || (is_sync && strcmp(value->text, "always") == 0);
+        is_always = is_always || (is_rewrite && strcmp(value->text, "no") == 0);
     }
-    return has_file && is_synced;
+    return has_file && is_synced && is_always;
 }
 
 /* A server that does not say so (ACL) may forget. */
@@ -102,7 +105,7 @@ static void keeps_answered(struct hli_op *op, const struct hli_answer *answer)
 
 static void keeps_ask(void *arg)
 {
-    static const char *const words[] = {"CONFIG", "GET", "append*", NULL};
+    static const char *const words[] = {"CONFIG", "GET", "*append*", NULL};
     struct hli_link *link = arg;
 
     if (link->state != HLI_LINK_UP || hli_op_texts(&link->keeps_op, words) < 0 ||

@@ -316,8 +316,10 @@ MastersLaw(redlock, counts_one_vote_of_a_server_that_it_reaches_by_two_addresses
     check_int(symlink(socket, url), 0);
     snprintf(url, sizeof url, "unix://%s.link", socket);
     redis_server_kill(masters.server[1]);
-    clients[0] = open_client_at(redis_server_url(masters.server[0]), CLIENT(.flags = HL_CLIENT_LAZY));
-    clients[1] = open_client_at(redis_server_url(masters.server[1]), CLIENT(.flags = HL_CLIENT_LAZY));
+    clients[0] =
+        open_client_at(redis_server_url(masters.server[0]), CLIENT(.flags = HL_CLIENT_LAZY));
+    clients[1] =
+        open_client_at(redis_server_url(masters.server[1]), CLIENT(.flags = HL_CLIENT_LAZY));
     clients[2] = open_client_at(url, CLIENT(.flags = HL_CLIENT_LAZY));
     lock = new_redlock_of(clients, 3, "stock", NULL);
     for (int i = 0; i < 3; i++)

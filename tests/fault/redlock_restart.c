@@ -25,6 +25,11 @@ static void three_durable_up(void)
     three_up_with("appendonly yes\nappendfsync always");
 }
 
+static void three_almost_durable_up(void)
+{
+    three_up_with("appendonly yes\nappendfsync always\nno-appendfsync-on-rewrite yes");
+}
+
 /* One owner cannot reach the last master, and the other cannot reach the first. */
 struct story {
     hl_client **holders, **others;
@@ -98,6 +103,16 @@ Test(redlock_restart, gives_a_vote_at_once_to_a_master_that_has_all_on_its_disk,
     expect_ok(hl_lock_release(lock, ERR));
     expect_ok(hl_lock_acquire_for(lock, slow_ms(20000), ERR));
     expect_ok(hl_lock_release(lock, ERR));
+}
+
+/* While such a master saves, an answer may be ahead of its disk. */
+Test(redlock_restart, gives_no_vote_to_a_master_that_has_not_always_all_on_its_disk,
+     .init = three_almost_durable_up, .fini = server_down)
+{
+    hl_client **clients = open_masters(CLIENT(.watchdog_timeout_ms = 600000));
+    hl_lock *lock = new_redlock_of(clients, 3, "stock", REDLOCK(.vote_timeout_ms = slow_ms(2000)));
+    expect_outcome(hl_lock_try_acquire(lock, ERR), HL_ESERVER);
+    check_int(masters_with("stock"), 0);
 }
 
 Test(redlock_restart, makes_a_try_say_when_the_master_has_a_vote, .init = three_up,

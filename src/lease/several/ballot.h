@@ -28,8 +28,8 @@ struct hli_ballot {
     atomic_uint kicks;      /* steps to be made */
     atomic_bool asks;       /* `ask` of the tenure was sent, and has no answer */
     atomic_bool releases;   /* `release` of the tenure, too */
-    _Atomic(hli_ns) due_at; /* when a vote has been asked for long enough, a lost one is asked again,
-                               or a link is looked at; HLI_NEVER: nothing is due */
+    _Atomic(hli_ns) due_at; /* when a vote has been asked for long enough, a lost one is asked
+                               again, or a link is looked at; HLI_NEVER: nothing is due */
 
     /* Stepping thread. */
     bool is_begun;   /* the votes were asked for this answer */

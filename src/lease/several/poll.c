@@ -32,7 +32,8 @@ static bool poll_choose(struct hli_ballot *ballot, bool chosen[HLI_QUORUM_LIMIT]
 }
 
 /* A master that is the same server as an earlier one has no vote, for it would give the same key
- * twice. Which server it is, is known only of a link that is up: it is awaited, unless it failed. */
+ * twice. Which server it is, is known only of a link that is up: it is awaited, unless it failed.
+ */
 static void poll_ask_one(struct hli_ballot *ballot, size_t index)
 {
     const struct hli_quorum *quorum = hli_ballot_quorum(ballot);
@@ -170,6 +171,5 @@ void hli_poll_step(struct hli_ballot *ballot)
     if (hli_ballot_count(ballot).asked == 0 && !awaits)
         poll_fail(ballot);
     else if (awaits)
-        hli_ballot_set_due(ballot,
-                           hli_earlier(ends_at, hli_after_ms(hli_now(), POLL_LOOK_MS)));
+        hli_ballot_set_due(ballot, hli_earlier(ends_at, hli_after_ms(hli_now(), POLL_LOOK_MS)));
 }
