@@ -387,3 +387,36 @@ MastersLaw(redlock, is_the_parents_in_a_forked_child)
     expect_ok(hl_lock_release(lock, ERR));
     expect_masters_with("stock", 0);
 }
+
+static hl_lock *new_narrow_redlock(hl_client *const *clients, const char *name)
+{
+    for (int i = 0; i < 2; i++)
+        redis_do(masters.server[i], "SET %s another PX 600000", name);
+    return new_redlock_of(
+        clients, 5, name,
+        REDLOCK(.flags = HL_REDLOCK_NO_RESTART_DELAY, .vote_timeout_ms = slow_ms(150)));
+}
+
+/* The completion, which says that the lock is held, has not run. What comes later at other clients
+ * has been told by then. */
+MastersLaw(redlock, says_that_it_is_narrow_to_one_who_knows_of_the_hold)
+{
+    static struct recorder told = RECORDER_INIT;
+    hl_client **clients = open_masters(CLIENT(.flags = HL_CLIENT_DISPATCH));
+    hl_client **others = open_masters(NULL);
+    hl_lock *lock = new_narrow_redlock(clients, "stock");
+    hl_owner *owner = new_owner(clients[0]);
+    expect_ok(hl_lock_acquire_async(lock, ACQUIRE(.owner = owner), record_done, &told));
+    wait_stat(clients[0], votes, 3);
+    hl_lock *other = new_narrow_redlock(others, "other");
+    expect_ok(hl_lock_acquire(other, ERR));
+    wait_stat(others[0], narrow, 1);
+    check_int(stats_of(clients[0]).narrow, 0);
+    struct deadline deadline = deadline_of_wait(10000);
+    while (hl_client_dispatch(clients[0]) >= 0 && stats_of(clients[0]).narrow == 0 &&
+           !deadline_is_over(deadline))
+        deadline_nap();
+    check_int(stats_of(clients[0]).narrow, 1);
+    expect_story(&told, "done HL_OK");
+    expect_ok(hl_lock_release(other, ERR));
+}

@@ -7,6 +7,8 @@
 #include "lease/several/poll.h"
 #include "lease/state/notice.h"
 
+enum { MAJORITY_LOOK_MS = 20 }; /* how often to look if NARROW can be told */
+
 /* Until when a majority is sure: the votes that last longest count. 0: there is none. Name mutex.
  */
 static hli_ns majority_validity(const struct hli_ballot *ballot)
@@ -113,18 +115,20 @@ static void majority_go_on(struct hli_ballot *ballot)
     hli_ballot_set_due(ballot, hli_after_ms(hli_now(), ballot->vote_ms));
 }
 
-static void majority_tell_narrow(struct hli_ballot *ballot)
+/* False: not now, for the owner does not know of its hold yet, or another warning is under way. */
+static bool majority_tell_narrow(struct hli_ballot *ballot)
 {
     struct hli_tenure *tenure = &ballot->tenure;
     struct hli_turn turn;
 
     hli_turn_begin(&turn, tenure->name);
-    if (tenure->state == HLI_TENURE_OWN && !tenure->warning.is_queued) {
+    if (tenure->state == HLI_TENURE_OWN && tenure->hold.is_accepted && !tenure->warning.is_queued) {
         ballot->is_narrow = true;
         hli_count(&tenure->name->client->counters.narrow);
         hli_notice_warning(&turn, tenure, HL_EVENT_NARROW);
     }
     hli_turn_end(&turn);
+    return ballot->is_narrow;
 }
 
 /* All masters that were asked have answered, or have had their time. */
@@ -134,9 +138,10 @@ static void majority_rest(struct hli_ballot *ballot, size_t held)
 
     if (held > quorum->majority)
         ballot->is_narrow = false;
-    else if (held == quorum->majority && !ballot->is_narrow)
-        majority_tell_narrow(ballot);
-    if (held == quorum->count || !ballot->spec.is_watched) {
+    if (held == quorum->majority && !ballot->is_narrow && !majority_tell_narrow(ballot)) {
+        ballot->is_resting = false;
+        hli_ballot_set_due(ballot, hli_after_ms(hli_now(), MAJORITY_LOOK_MS));
+    } else if (held == quorum->count || !ballot->spec.is_watched) {
         ballot->is_resting = false;
         atomic_store(&ballot->due_at, HLI_NEVER);
     } else if (!ballot->is_resting) {
