@@ -21,8 +21,10 @@
  *
  * **A master that restarts gets no vote for max_lease_ms**, since it may have forgotten a holder,
  * unless it has appendonly with appendfsync always: so the masters need not be restarted with a
- * delay. It also holds of masters that were started for the first time. One that does not tell
- * since when it runs, as its user lacks +info, has none: acquires return HL_EDENIED at once.
+ * delay. It also holds of masters that were started for the first time. Meanwhile a try returns
+ * HL_ESERVER if too few others are left, and so does an acquire whose wait time ends earlier. A
+ * master that does not tell since when it runs, as its user lacks +info, has no vote: acquires
+ * return HL_EDENIED at once.
  *
  * Does not guarantee: exclusion when a majority of masters loses its data or its clocks are
  * stepped; with a Sentinel's or a cluster's master; beside a program whose leases are longer than
@@ -95,7 +97,8 @@ HL_API HL_MUST_CHECK int hl_redlock_new(hl_client *const *clients, size_t count,
  * Returns: 0; HL_EINVAL (NULL; a count that is even or out of range; a client or a server that is
  * given twice; a Sentinel or a cluster among several; options out of range or unknown; a name that
  * hl_lock_new_with would refuse; other clients than a handle before); HL_ENOMEM; HL_ECLOSED;
- * HL_EFORKED.
+ * HL_EFORKED. That two clients reach one server by different addresses is found out by the acquire:
+ * the second has no vote.
  */
 HL_API HL_MUST_CHECK int hl_redlock_new_with(hl_client *const *clients, size_t count,
                                              const hl_redlock_options *options, hl_lock **ret_lock,
