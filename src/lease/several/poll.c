@@ -70,9 +70,17 @@ void hli_poll_answer(struct hli_ballot *ballot, const struct hli_answer *answer)
     hli_ask_done(&ballot->tenure.ask, answer);
 }
 
+/* Until then the masters of this request have time. */
+static hli_ns poll_ends_at(const struct hli_ballot *ballot)
+{
+    return hli_after_ms(ballot->tenure.ask.sent_at, ballot->vote_ms);
+}
+
 static void poll_win(struct hli_ballot *ballot)
 {
     struct hli_tally_reply reply;
+
+    atomic_store(&ballot->due_at, poll_ends_at(ballot)); /* of those that have not answered yet */
 
     hli_poll_answer(
         ballot, &(const struct hli_answer){.verdict = HLI_REPLIED, .reply = hli_tally_yes(&reply)});
@@ -147,7 +155,7 @@ static void poll_withdraw(struct hli_ballot *ballot, int code)
 void hli_poll_step(struct hli_ballot *ballot)
 {
     const struct hli_quorum *quorum = hli_ballot_quorum(ballot);
-    hli_ns ends_at = hli_after_ms(ballot->tenure.ask.sent_at, ballot->vote_ms);
+    hli_ns ends_at = poll_ends_at(ballot);
 
     if (!ballot->is_begun) {
         hli_ballot_give_back(ballot); /* of an answer that came too late for a hold */
