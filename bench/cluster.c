@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { CLUSTERS = 3 };
 enum { PAIR_NAMES = 1500, PAIR_THREADS = 20, PAIR_CREW_MS = 200, PAIR_WARM_UP = 1 };
 enum { PAIR_TIMEOUT_MS = 60000 }; /* a busy machine is no lost connection */
 
@@ -249,7 +250,7 @@ static void sides_place(struct nodes *single, const struct nodes *clusters)
         return;
     cores_pin_thread(client_core);
     cores_pin_process(single->node[0].pid, server_core);
-    for (int i = 0; i < NODES_MOST; i++)
+    for (int i = 0; i < CLUSTERS; i++)
         for (int n = 0; n < clusters[i].count; n++)
             cores_pin_process(clusters[i].node[n].pid, server_core);
 }
@@ -273,26 +274,26 @@ static void cluster_pairs(struct bench *bench, struct nodes *single, struct node
         side_close(&sides[i]);
     free(sides);
     cores_free(single->node[0].pid);
-    for (int i = 0; i < NODES_MOST; i++)
+    for (int i = 0; i < CLUSTERS; i++)
         for (int n = 0; n < clusters[i].count; n++)
             cores_free_process(clusters[i].node[n].pid);
 }
 
 void scenario_cluster(struct bench *bench)
 {
-    struct nodes single = nodes_single(&bench->server), clusters[NODES_MOST];
+    struct nodes single = nodes_single(&bench->server), clusters[CLUSTERS];
 
-    for (int i = 0; i < NODES_MOST; i++)
+    for (int i = 0; i < CLUSTERS; i++)
         nodes_start(&clusters[i], i + 1);
-    cluster_pair(bench, &clusters[NODES_MOST - 1]);
+    cluster_pair(bench, &clusters[CLUSTERS - 1]);
     cluster_pairs(bench, &single, clusters);
-    for (int i = 0; i < NODES_MOST - 1; i++)
+    for (int i = 0; i < CLUSTERS - 1; i++)
         nodes_stop(&clusters[i]);
     report_heading("100,000 locks held by one process, a single server and a cluster");
     cluster_holds(bench, &single, "single server");
-    cluster_holds(bench, &clusters[NODES_MOST - 1], "3 masters");
+    cluster_holds(bench, &clusters[CLUSTERS - 1], "3 masters");
     report_heading("10,000 waiters for a name each, a single server and a cluster");
     cluster_waiters(bench, &single, "single server");
-    cluster_waiters(bench, &clusters[NODES_MOST - 1], "3 masters");
-    nodes_stop(&clusters[NODES_MOST - 1]);
+    cluster_waiters(bench, &clusters[CLUSTERS - 1], "3 masters");
+    nodes_stop(&clusters[CLUSTERS - 1]);
 }

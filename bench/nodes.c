@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* A cluster: processes, slots, introductions. */
+/* Processes; of a cluster slots and introductions. */
 #include "nodes.h"
 
 #include "instant.h"
@@ -20,7 +20,7 @@
 enum { NODES_PORTS = 10000, NODES_LAST_PORT = 22000, NODES_TRIES = 20 };
 enum { NODES_PATIENCE_MS = 60000, NODES_LOOK_MS = 20, NODES_START_MS = 10000 };
 
-static _Noreturn void node_exec(const char *dir, const char *port, pid_t parent)
+static _Noreturn void node_exec(const char *dir, bool is_alone, const char *port, pid_t parent)
 {
     char file[64];
     int log = chdir(dir) == 0 ? open("log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
@@ -29,8 +29,9 @@ static _Noreturn void node_exec(const char *dir, const char *port, pid_t parent)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() == parent && log >= 0 && dup2(log, 1) >= 0 && dup2(log, 2) >= 0)
         execlp("redis-server", "redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "",
-               "--appendonly", "no", "--cluster-enabled", "yes", "--cluster-config-file", file,
-               "--cluster-require-full-coverage", "no", (char *)NULL);
+               "--appendonly", "no", "--cluster-enabled", is_alone ? "no" : "yes",
+               "--cluster-config-file", file, "--cluster-require-full-coverage", "no",
+               (char *)NULL);
     _exit(127);
 }
 
@@ -59,7 +60,7 @@ static bool node_comes_up(pid_t pid, int port)
     return false;
 }
 
-static void node_start(struct server *server, const char *dir)
+static void node_start(struct server *server, const char *dir, bool is_alone)
 {
     const pid_t parent = getpid();
 
@@ -70,7 +71,7 @@ static void node_start(struct server *server, const char *dir)
         pid_t pid = fork();
         must(pid >= 0, "no more processes");
         if (pid == 0)
-            node_exec(dir, text, parent);
+            node_exec(dir, is_alone, text, parent);
         if (node_comes_up(pid, port)) {
             server_open(server, port);
             return;
@@ -124,7 +125,7 @@ static void nodes_introduce(struct nodes *nodes)
         }
 }
 
-void nodes_start(struct nodes *nodes, int masters)
+static void nodes_start_all(struct nodes *nodes, int masters, bool is_alone)
 {
     const char *parent = getenv("TMPDIR"); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
 
@@ -132,9 +133,19 @@ void nodes_start(struct nodes *nodes, int masters)
     snprintf(nodes->dir, sizeof(nodes->dir), "%s/hl-bench-nodes-XXXXXX", parent ? parent : "/tmp");
     must(mkdtemp(nodes->dir) != NULL, "no temporary folder");
     for (int i = 0; i < masters; i++)
-        node_start(&nodes->node[i], nodes->dir);
+        node_start(&nodes->node[i], nodes->dir, is_alone);
+}
+
+void nodes_start(struct nodes *nodes, int masters)
+{
+    nodes_start_all(nodes, masters, false);
     nodes_introduce(nodes);
     snprintf(nodes->url, sizeof(nodes->url), "redis-cluster://127.0.0.1:%d", nodes->node[0].port);
+}
+
+void nodes_start_alone(struct nodes *nodes, int masters)
+{
+    nodes_start_all(nodes, masters, true);
 }
 
 static void nodes_remove(const char *dir, const char *format, int port)

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Nodes: the servers among which a client's names are divided. Those of a cluster are started here:
- * masters without replicas, on free ports of 127.0.0.1, in a temporary folder. They end with this
- * program, whatever ends it.
+ * Nodes: several servers. Those of a cluster, among which a client's names are divided, and the
+ * masters of a Redlock are started here: without replicas, on free ports of 127.0.0.1, in a
+ * temporary folder. They end with this program, whatever ends it.
  */
 #ifndef HL_BENCH_NODES_H
 #define HL_BENCH_NODES_H
@@ -12,16 +12,17 @@
 
 #include <stdbool.h>
 
-enum { NODES_MOST = 3 };
+enum { NODES_MOST = 5 };
 
 struct nodes {
     int count;
     struct server node[NODES_MOST];
-    char url[128];
+    char url[128]; /* of the cluster, or the single server */
     char dir[128]; /* empty: the one server is somebody else's */
 };
 
-void nodes_start(struct nodes *nodes, int masters);
+void nodes_start(struct nodes *nodes, int masters);       /* of a cluster */
+void nodes_start_alone(struct nodes *nodes, int masters); /* that know nothing of one another */
 void nodes_stop(struct nodes *nodes);
 
 /* The single server as the only node. It is not to be stopped. */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ROUNDS_SIDES = 4 };
+enum { ROUNDS_SIDES = 5 };
 
 /* Works until `until` (instant_now()'s time), and returns how often it was done. */
 typedef uint64_t rounds_work(void *arg, int64_t until);

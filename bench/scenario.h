@@ -30,6 +30,7 @@ void scenario_handover(struct bench *bench); /* processes that take turns */
 void scenario_readers(struct bench *bench);  /* a reader leaves others behind */
 void scenario_bytes(struct bench *bench);    /* memory of a handle, a hold, a waiter */
 void scenario_cluster(struct bench *bench);  /* one, two and three masters of a cluster */
+void scenario_redlock(struct bench *bench);  /* a lock on five masters */
 
 /* Calls that the scenarios share; a failure ends the program. */
 hl_client *scenario_client(const struct bench *bench, const hl_client_options *options);

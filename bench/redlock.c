@@ -1,0 +1,175 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Acquire and release by one thread at five masters, beside the same at one of them: by the Redlock
+ * with one client (the classic lock), by the lock, and by raw commands. A figure is the median of
+ * the rounds' medians, each of single pairs: the two masters whose answer comes last are not waited
+ * for, and so a mean would count them.
+ */
+#include "cores.h"
+#include "instant.h"
+#include "must.h"
+#include "raw_quorum.h"
+#include "rounds.h"
+#include "samples.h"
+#include "scenario.h"
+
+#include <hirelock/redlock.h>
+
+#include <stdio.h>
+
+enum { REDLOCK_ROUND_MS = 50, REDLOCK_MASTERS = 5 };
+
+/* The sides, in the order in which the rounds go. */
+enum {
+    REDLOCK_RAW_ONE,
+    REDLOCK_RAW_FIVE,
+    REDLOCK_LOCK,
+    REDLOCK_CLASSIC,
+    REDLOCK_FIVE,
+    REDLOCK_SIDES
+};
+
+static const char *const redlock_texts[REDLOCK_SIDES] = {
+    [REDLOCK_RAW_ONE] = "raw, one master",
+    [REDLOCK_RAW_FIVE] = "raw, five masters",
+    [REDLOCK_LOCK] = "lock",
+    [REDLOCK_CLASSIC] = "Redlock of one master",
+    [REDLOCK_FIVE] = "Redlock of five masters",
+};
+
+struct redlock_side {
+    hl_lock *lock;
+    struct raw_quorum *raw; /* instead of it */
+    struct samples medians; /* of each round, in us */
+};
+
+static void redlock_pair(const struct redlock_side *side)
+{
+    if (side->raw) {
+        raw_quorum_acquire(side->raw);
+        raw_quorum_release(side->raw);
+    } else {
+        scenario_acquire(side->lock);
+        scenario_release(side->lock);
+    }
+}
+
+static uint64_t redlock_work(void *arg, int64_t until)
+{
+    struct redlock_side *side = arg;
+    struct samples pairs = {0};
+    int64_t now = instant_now();
+
+    do {
+        int64_t began = now;
+        redlock_pair(side);
+        now = instant_now();
+        samples_add(&pairs, (double)(now - began) / 1e3);
+    } while (now < until);
+    uint64_t done = pairs.count;
+    samples_add(&side->medians, samples_quantile(&pairs, 0.5));
+    samples_free(&pairs);
+    return done;
+}
+
+static hl_lock *redlock_of(hl_client *const *clients, size_t count, const char *name)
+{
+    hl_redlock_options options = HL_REDLOCK_OPTIONS_INIT;
+    hl_lock *lock = NULL;
+    hl_error err = HL_ERROR_INIT;
+
+    options.name = name;
+    options.flags = HL_REDLOCK_NO_RESTART_DELAY; /* the masters have just been started */
+    must(hl_redlock_new_with(clients, count, &options, &lock, &err) == 0, "redlock: %s", err.text);
+    return lock;
+}
+
+static void redlock_ratio(struct bench *bench, const char *placement, struct redlock_side *sides,
+                          int over, const char *figure)
+{
+    double ratio = samples_quantile(&sides[REDLOCK_FIVE].medians, 0.5) /
+                   samples_quantile(&sides[over].medians, 0.5);
+    char name[96];
+
+    snprintf(name, sizeof(name), "Redlock, %s: five masters over %s", placement,
+             redlock_texts[over]);
+    if (figure)
+        report_at_most(&bench->report, figure, ratio, "x", 2);
+    else
+        report_figure(&bench->report, name, ratio, "x");
+}
+
+static void redlock_tell(struct bench *bench, struct redlock_side *sides,
+                         const struct rounds *rounds, const char *placement, bool is_judged)
+{
+    char name[96];
+
+    for (int i = 0; i < REDLOCK_SIDES; i++) {
+        snprintf(name, sizeof(name), "Redlock, %s: %s, p50", placement, redlock_texts[i]);
+        report_figure(&bench->report, name, samples_quantile(&sides[i].medians, 0.5), "us");
+        snprintf(name, sizeof(name), "Redlock, %s: %s, client CPU", placement, redlock_texts[i]);
+        report_figure(&bench->report, name, rounds->side[i].cpu_us, "us");
+    }
+    redlock_ratio(bench, placement, sides, REDLOCK_CLASSIC,
+                  is_judged ? "redlock_five_pair_vs_one_pair" : NULL);
+    redlock_ratio(bench, placement, sides, REDLOCK_LOCK, NULL);
+    redlock_ratio(bench, placement, sides, REDLOCK_RAW_FIVE, NULL);
+}
+
+static void redlock_run(struct bench *bench, struct redlock_side *sides, const char *placement,
+                        bool is_judged)
+{
+    struct rounds rounds = {
+        .count = bench->is_quick ? 24 : 100, .ms = REDLOCK_ROUND_MS, .sides = REDLOCK_SIDES};
+
+    for (int i = 0; i < REDLOCK_SIDES; i++)
+        rounds.side[i] = (struct rounds_side){.work = redlock_work, .arg = &sides[i]};
+    rounds_run(&rounds);
+    redlock_tell(bench, sides, &rounds, placement, is_judged);
+    for (int i = 0; i < REDLOCK_SIDES; i++)
+        samples_free(&sides[i].medians);
+}
+
+static void redlock_measure(struct bench *bench, const struct nodes *nodes, const char *placement,
+                            bool is_judged)
+{
+    hl_client *clients[REDLOCK_MASTERS];
+    struct raw_quorum one, five;
+
+    for (int i = 0; i < REDLOCK_MASTERS; i++)
+        clients[i] = scenario_client_at(nodes->node[i].url, NULL);
+    raw_quorum_open(&one, nodes, 1, "bench:redlock:raw1");
+    raw_quorum_open(&five, nodes, REDLOCK_MASTERS, "bench:redlock:raw5");
+    struct redlock_side sides[REDLOCK_SIDES] = {
+        [REDLOCK_RAW_ONE] = {.raw = &one},
+        [REDLOCK_RAW_FIVE] = {.raw = &five},
+        [REDLOCK_LOCK] = {.lock = scenario_lock(clients[0], "bench:redlock:%d", REDLOCK_LOCK)},
+        [REDLOCK_CLASSIC] = {.lock = redlock_of(clients, 1, "bench:redlock:1")},
+        [REDLOCK_FIVE] = {.lock = redlock_of(clients, REDLOCK_MASTERS, "bench:redlock:5")}};
+
+    redlock_run(bench, sides, placement, is_judged);
+    for (int i = REDLOCK_LOCK; i < REDLOCK_SIDES; i++)
+        hl_lock_free(sides[i].lock);
+    raw_quorum_close(&one);
+    raw_quorum_close(&five);
+    for (int i = 0; i < REDLOCK_MASTERS; i++)
+        hl_client_close(clients[i]);
+}
+
+void scenario_redlock(struct bench *bench)
+{
+    struct nodes nodes;
+
+    report_heading("acquire and release, one thread, five masters and one");
+    nodes_start_alone(&nodes, REDLOCK_MASTERS);
+    bool are_parted = true;
+    for (int i = 0; i < REDLOCK_MASTERS; i++)
+        are_parted = cores_part(nodes.node[i].pid) && are_parted;
+    if (are_parted)
+        redlock_measure(bench, &nodes, "pinned", false);
+    for (int i = 0; i < REDLOCK_MASTERS; i++)
+        cores_free(nodes.node[i].pid);
+    redlock_measure(bench, &nodes, "free", true);
+    nodes_stop(&nodes);
+}
