@@ -3,8 +3,12 @@
 /*
  * Acquire and release by one thread at five masters, beside the same at one of them: by the Redlock
  * with one client (the classic lock), by the lock, and by raw commands. A figure is the median of
- * the rounds' medians, each of single pairs: the two masters whose answer comes last are not waited
- * for, and so a mean would count them.
+ * the rounds' medians of single pairs.
+ *
+ * All servers share a core here, or two. Back to back a pair also waits there for the two masters
+ * that answered last to the call before, for which it would not wait if each had a core of its own.
+ * So pairs are also measured apart: the lock is held for a moment, and free for a moment, and what
+ * counts is the time of both calls.
  */
 #include "cores.h"
 #include "instant.h"
@@ -18,7 +22,7 @@
 
 #include <stdio.h>
 
-enum { REDLOCK_ROUND_MS = 50, REDLOCK_MASTERS = 5 };
+enum { REDLOCK_ROUND_MS = 50, REDLOCK_MASTERS = 5, REDLOCK_PAUSE_US = 500 };
 
 /* The sides, in the order in which the rounds go. */
 enum {
@@ -41,32 +45,48 @@ static const char *const redlock_texts[REDLOCK_SIDES] = {
 struct redlock_side {
     hl_lock *lock;
     struct raw_quorum *raw; /* instead of it */
+    int64_t pause_us;       /* behind each call */
     struct samples medians; /* of each round, in us */
 };
 
-static void redlock_pair(const struct redlock_side *side)
+static void redlock_acquire(const struct redlock_side *side)
 {
-    if (side->raw) {
+    if (side->raw)
         raw_quorum_acquire(side->raw);
-        raw_quorum_release(side->raw);
-    } else {
+    else
         scenario_acquire(side->lock);
+}
+
+static void redlock_release(const struct redlock_side *side)
+{
+    if (side->raw)
+        raw_quorum_release(side->raw);
+    else
         scenario_release(side->lock);
-    }
+}
+
+/* Returns how long the call took. */
+static double redlock_call_us(const struct redlock_side *side,
+                              void (*call)(const struct redlock_side *side))
+{
+    int64_t began = instant_now();
+
+    call(side);
+    double us = (double)(instant_now() - began) / 1e3;
+    if (side->pause_us > 0)
+        instant_sleep_us(side->pause_us);
+    return us;
 }
 
 static uint64_t redlock_work(void *arg, int64_t until)
 {
     struct redlock_side *side = arg;
     struct samples pairs = {0};
-    int64_t now = instant_now();
 
     do {
-        int64_t began = now;
-        redlock_pair(side);
-        now = instant_now();
-        samples_add(&pairs, (double)(now - began) / 1e3);
-    } while (now < until);
+        double us = redlock_call_us(side, redlock_acquire);
+        samples_add(&pairs, us + redlock_call_us(side, redlock_release));
+    } while (instant_now() < until);
     uint64_t done = pairs.count;
     samples_add(&side->medians, samples_quantile(&pairs, 0.5));
     samples_free(&pairs);
@@ -117,14 +137,16 @@ static void redlock_tell(struct bench *bench, struct redlock_side *sides,
     redlock_ratio(bench, placement, sides, REDLOCK_RAW_FIVE, NULL);
 }
 
-static void redlock_run(struct bench *bench, struct redlock_side *sides, const char *placement,
-                        bool is_judged)
+static void redlock_run(struct bench *bench, struct redlock_side *sides, int64_t pause_us,
+                        const char *placement, bool is_judged)
 {
     struct rounds rounds = {
         .count = bench->is_quick ? 24 : 100, .ms = REDLOCK_ROUND_MS, .sides = REDLOCK_SIDES};
 
-    for (int i = 0; i < REDLOCK_SIDES; i++)
+    for (int i = 0; i < REDLOCK_SIDES; i++) {
+        sides[i].pause_us = pause_us;
         rounds.side[i] = (struct rounds_side){.work = redlock_work, .arg = &sides[i]};
+    }
     rounds_run(&rounds);
     redlock_tell(bench, sides, &rounds, placement, is_judged);
     for (int i = 0; i < REDLOCK_SIDES; i++)
@@ -132,8 +154,9 @@ static void redlock_run(struct bench *bench, struct redlock_side *sides, const c
 }
 
 static void redlock_measure(struct bench *bench, const struct nodes *nodes, const char *placement,
-                            bool is_judged)
+                            bool is_pinned)
 {
+    char name[64];
     hl_client *clients[REDLOCK_MASTERS];
     struct raw_quorum one, five;
 
@@ -148,7 +171,10 @@ static void redlock_measure(struct bench *bench, const struct nodes *nodes, cons
         [REDLOCK_CLASSIC] = {.lock = redlock_of(clients, 1, "bench:redlock:1")},
         [REDLOCK_FIVE] = {.lock = redlock_of(clients, REDLOCK_MASTERS, "bench:redlock:5")}};
 
-    redlock_run(bench, sides, placement, is_judged);
+    snprintf(name, sizeof(name), "%s, apart", placement);
+    redlock_run(bench, sides, REDLOCK_PAUSE_US, name, is_pinned);
+    snprintf(name, sizeof(name), "%s, back to back", placement);
+    redlock_run(bench, sides, 0, name, false);
     for (int i = REDLOCK_LOCK; i < REDLOCK_SIDES; i++)
         hl_lock_free(sides[i].lock);
     raw_quorum_close(&one);
@@ -167,9 +193,9 @@ void scenario_redlock(struct bench *bench)
     for (int i = 0; i < REDLOCK_MASTERS; i++)
         are_parted = cores_part(nodes.node[i].pid) && are_parted;
     if (are_parted)
-        redlock_measure(bench, &nodes, "pinned", false);
+        redlock_measure(bench, &nodes, "pinned", true);
     for (int i = 0; i < REDLOCK_MASTERS; i++)
         cores_free(nodes.node[i].pid);
-    redlock_measure(bench, &nodes, "free", true);
+    redlock_measure(bench, &nodes, "free", false);
     nodes_stop(&nodes);
 }

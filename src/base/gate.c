@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { GATE_ATTACHES = 1 << 30 }; /* then their states begin anew */
+
 static long gate_futex(atomic_int *word, int op, int value, const struct timespec *timeout)
 {
     return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, timeout, NULL, 0);
@@ -19,7 +21,7 @@ static void gate_wake(struct hli_gate *gate, int before, struct hli_wakefd *wake
 {
     if (before == HLI_GATE_SLEPT_AT)
         gate_futex(&gate->state, FUTEX_WAKE, 1, NULL);
-    else if (before == HLI_GATE_POLLED_AT)
+    else if (before >= HLI_GATE_POLLED_AT)
         hli_wakefd_wake(wakefd);
 }
 
@@ -51,19 +53,21 @@ void hli_gate_nudge(struct hli_gate *gate)
 bool hli_gate_attach(struct hli_gate *gate, struct hli_wakefd *wakefd)
 {
     int state = atomic_load(&gate->state);
+    int polled_at = HLI_GATE_POLLED_AT + (int)(gate->attached++ % GATE_ATTACHES);
 
     atomic_store_explicit(&gate->wakefd, wakefd, memory_order_relaxed);
     while (state == HLI_GATE_SHUT || state == HLI_GATE_SLEPT_AT) /* a sleep that timed out */
-        if (atomic_compare_exchange_weak(&gate->state, &state, HLI_GATE_POLLED_AT))
+        if (atomic_compare_exchange_weak(&gate->state, &state, polled_at))
             return true;
-    return state == HLI_GATE_POLLED_AT;
+    return false;
 }
 
 void hli_gate_detach(struct hli_gate *gate)
 {
-    int polled_at = HLI_GATE_POLLED_AT;
+    int state = atomic_load(&gate->state);
 
-    atomic_compare_exchange_strong(&gate->state, &polled_at, HLI_GATE_SHUT);
+    if (state >= HLI_GATE_POLLED_AT)
+        atomic_compare_exchange_strong(&gate->state, &state, HLI_GATE_SHUT);
 }
 
 bool hli_gate_is_shut(const struct hli_gate *gate)

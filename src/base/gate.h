@@ -19,7 +19,8 @@ struct hli_wakefd;
  * the gate, and the opener writes to that instead.
  */
 struct hli_gate {
-    atomic_int state; /* futex word; the opener's release pairs with the waiter's acquire */
+    atomic_int state;  /* futex word; the opener's release pairs with the waiter's acquire */
+    unsigned attached; /* how often; of the waiter */
     _Atomic(struct hli_wakefd *) wakefd; /* borrowed; used while state is POLLED_AT */
 };
 
@@ -27,8 +28,10 @@ enum hli_gate_state {
     HLI_GATE_SHUT,
     HLI_GATE_OPEN,
     HLI_GATE_NUDGED,
-    HLI_GATE_SLEPT_AT,  /* shut, and its waiter sleeps at the futex, or is about to */
-    HLI_GATE_POLLED_AT, /* shut, and its waiter sleeps in poll(2), or is about to */
+    HLI_GATE_SLEPT_AT, /* shut, and its waiter sleeps at the futex, or is about to */
+    /* Shut, and its waiter sleeps in poll(2), or is about to. The last: each attach has a state of
+     * its own from here on, so that an opener never wakes the wakefd of an earlier one. */
+    HLI_GATE_POLLED_AT,
 };
 
 void hli_gate_open(struct hli_gate *gate);

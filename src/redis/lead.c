@@ -3,6 +3,8 @@
 /* Leading: poll, receive, tell. */
 #include "redis/lead.h"
 
+#include "base/check.h"
+
 #include <poll.h>
 #include <time.h>
 
@@ -164,22 +166,39 @@ static enum lead_next lead_poll_busily(struct hli_conn *conn, const struct hli_g
     return next;
 }
 
-/* Sleeps until the socket is readable, the wakefd is written, or the deadline comes. The loop may
- * take the role and close the socket meanwhile, so this function does not read it. */
-static enum lead_next lead_sleep(struct hli_conn *conn, struct hli_gate *gate, hli_ns deadline)
+/* What a sleeping leader polls of a connection: its socket, and the wakefd. */
+enum { LEAD_SOCKET, LEAD_WAKEFD, LEAD_POLLED };
+
+/* Sleeps until a socket is readable, a wakefd is written, or the deadline comes; the gate's openers
+ * write to the first connection's. The loop may take a role and close the socket meanwhile, so this
+ * function does not read it. */
+static enum lead_next lead_sleep(struct hli_conn *const *conns, unsigned count,
+                                 struct pollfd polled[][LEAD_POLLED], struct hli_gate *gate,
+                                 hli_ns deadline)
 {
-    struct pollfd polled[] = {{.fd = atomic_load(&conn->fd), .events = POLLIN},
-                              {.fd = atomic_load(&conn->reader.wakefd.fd), .events = POLLIN}};
     hli_ns left = deadline == HLI_NEVER ? 0 : hli_nap(deadline);
     struct timespec timeout = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
 
-    if (!hli_gate_attach(gate, &conn->reader.wakefd))
+    for (unsigned i = 0; i < count; i++) {
+        const struct hli_conn *conn = conns[i];
+        polled[i][LEAD_SOCKET] = (struct pollfd){.fd = atomic_load(&conn->fd), .events = POLLIN};
+        polled[i][LEAD_WAKEFD] =
+            (struct pollfd){.fd = atomic_load(&conn->reader.wakefd.fd), .events = POLLIN};
+    }
+    if (!hli_gate_attach(gate, &conns[0]->reader.wakefd))
         return LEAD_ENOUGH;
-    int ready = ppoll(polled, 2, deadline == HLI_NEVER ? NULL : &timeout, NULL);
+    int ready =
+        ppoll(polled[0], count * LEAD_POLLED, deadline == HLI_NEVER ? NULL : &timeout, NULL);
     hli_gate_detach(gate);
-    if (ready == 0 && hli_now() >= deadline)
-        return LEAD_ENOUGH;
-    return polled[1].revents ? LEAD_WOKEN : LEAD_ON;
+    return ready == 0 && hli_now() >= deadline ? LEAD_ENOUGH : LEAD_ON;
+}
+
+static enum lead_next lead_sleep_here(struct hli_conn *conn, struct hli_gate *gate, hli_ns deadline)
+{
+    struct pollfd polled[1][LEAD_POLLED];
+    enum lead_next next = lead_sleep(&conn, 1, polled, gate, deadline);
+
+    return next == LEAD_ON && polled[0][LEAD_WAKEFD].revents ? LEAD_WOKEN : next;
 }
 
 static bool lead_resume(struct hli_conn *conn)
@@ -235,7 +254,7 @@ void hli_conn_lead(struct hli_conn *conn, struct hli_gate *gate, hli_ns deadline
     enum lead_next next = LEAD_ON;
 
     while (next == LEAD_ON) {
-        enum lead_next woken = polls || waits ? LEAD_ON : lead_sleep(conn, gate, deadline);
+        enum lead_next woken = polls || waits ? LEAD_ON : lead_sleep_here(conn, gate, deadline);
         if (!lead_resume(conn))
             return;
         if (woken == LEAD_WOKEN) /* by its gate, or late, for an earlier leader */
@@ -248,6 +267,68 @@ void hli_conn_lead(struct hli_conn *conn, struct hli_gate *gate, hli_ns deadline
         polls = waits = false;
     }
     lead_leave(conn, next == LEAD_TO_LOOP);
+}
+
+struct lead_all {
+    unsigned count;
+    struct hli_conn *conn[HLI_READERS_MAX];
+    struct pollfd polled[HLI_READERS_MAX][LEAD_POLLED];
+};
+
+/* Those whose role this thread was given, and the loop has not taken since. */
+static void lead_gather(struct lead_all *all, const struct hli_readers *readers)
+{
+    all->count = 0;
+    for (unsigned i = 0; i < readers->count; i++) {
+        struct hli_conn *conn = HLI_OF(readers->reader[i], struct hli_conn, reader);
+        hli_mutex_lock(&conn->mutex);
+        bool leads = hli_reader_resume(&conn->reader);
+        if (leads)
+            hli_reader_pause(&conn->reader);
+        hli_mutex_unlock(&conn->mutex);
+        if (leads)
+            all->conn[all->count++] = conn;
+    }
+}
+
+/* Reads a connection that woke this thread. True if the thread still leads it. */
+static bool lead_step(struct hli_conn *conn, const struct pollfd polled[LEAD_POLLED])
+{
+    enum lead_next next = LEAD_ON;
+
+    if (!polled[LEAD_SOCKET].revents && !polled[LEAD_WAKEFD].revents)
+        return true;
+    if (!lead_resume(conn))
+        return false;
+    if (polled[LEAD_WAKEFD].revents)
+        hli_wakefd_clear(&conn->reader.wakefd);
+    if (polled[LEAD_SOCKET].revents)
+        next = lead_read(conn, false);
+    if (next == LEAD_ON)
+        next = lead_pause(conn);
+    if (next != LEAD_ON)
+        lead_leave(conn, next == LEAD_TO_LOOP);
+    return next == LEAD_ON;
+}
+
+/* It also reads what came together with the answer that opens the gate: else a loop would wake for
+ * that. */
+void hli_conns_lead(const struct hli_readers *readers, struct hli_gate *gate, hli_ns deadline)
+{
+    struct lead_all all;
+
+    lead_gather(&all, readers);
+    while (all.count > 0 &&
+           lead_sleep(all.conn, all.count, all.polled, gate, deadline) == LEAD_ON) {
+        unsigned still = 0;
+        for (unsigned i = 0; i < all.count; i++)
+            if (lead_step(all.conn[i], all.polled[i]))
+                all.conn[still++] = all.conn[i];
+        all.count = still;
+    }
+    for (unsigned i = 0; i < all.count; i++)
+        if (lead_resume(all.conn[i]))
+            lead_leave(all.conn[i], false);
 }
 
 void hli_conn_listen(struct hli_conn *conn, struct hli_gate *gate, hli_ns deadline)

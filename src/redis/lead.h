@@ -15,6 +15,10 @@
  * loop takes the role. */
 void hli_conn_lead(struct hli_conn *conn, struct hli_gate *gate, hli_ns deadline);
 
+/* The same for the connections of these readers, as far as this thread has their roles. It leaves
+ * each that has no request in flight any more, or whose role the loop takes. */
+void hli_conns_lead(const struct hli_readers *readers, struct hli_gate *gate, hli_ns deadline);
+
 /* Leads for messages, if no thread has the role. */
 void hli_conn_listen(struct hli_conn *conn, struct hli_gate *gate, hli_ns deadline);
 

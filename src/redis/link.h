@@ -81,6 +81,12 @@ void hli_link_lead_begin(struct hli_link *link);
  * role, or gave the role back earlier. */
 void hli_link_lead(struct hli_link *link, struct hli_gate *gate, hli_ns deadline);
 
+/* The same for several links, which are added first: a thread that has begun leads those whose
+ * role it was given. */
+void hli_link_add_reader(struct hli_link *link, struct hli_readers *readers);
+void hli_links_lead_begin(const struct hli_readers *readers);
+void hli_links_lead(const struct hli_readers *readers, struct hli_gate *gate, hli_ns deadline);
+
 /* Messages of this channel may be delivered on any thread, by a caller that listens. Before the
  * link is started. */
 void hli_link_set_mailbox(struct hli_link *link, struct hli_channel *mailbox);

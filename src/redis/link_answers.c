@@ -42,6 +42,22 @@ void hli_link_lead(struct hli_link *link, struct hli_gate *gate, hli_ns deadline
         hli_conn_lead(conn, gate, deadline);
 }
 
+void hli_link_add_reader(struct hli_link *link, struct hli_readers *readers)
+{
+    readers->reader[readers->count++] = &link->conn[HLI_LINK_COMMANDS].reader;
+}
+
+void hli_links_lead_begin(const struct hli_readers *readers)
+{
+    hli_readers_lead_begin(readers);
+}
+
+void hli_links_lead(const struct hli_readers *readers, struct hli_gate *gate, hli_ns deadline)
+{
+    hli_readers_lead_end();
+    hli_conns_lead(readers, gate, deadline);
+}
+
 const struct hli_term *hli_link_term(const struct hli_link *link)
 {
     return &link->term;

@@ -28,6 +28,8 @@ static const uint32_t reader_disarmed = EPOLLRDHUP | EPOLLET;
 /* The reader that this thread has promised to lead, and the reader that it leads. The address of
  * reader_led identifies the thread. */
 static _Thread_local const struct hli_reader *reader_may_lead, *reader_led;
+/* The readers, if it has promised to lead several; else NULL. */
+static _Thread_local const struct hli_readers *reader_may_lead_all;
 
 void hli_reader_init(struct hli_reader *reader, bool may_be_led)
 {
@@ -139,6 +141,27 @@ bool hli_reader_lead_end(const struct hli_reader *reader)
     return leads;
 }
 
+void hli_readers_lead_begin(const struct hli_readers *readers)
+{
+    reader_may_lead_all = readers;
+}
+
+void hli_readers_lead_end(void)
+{
+    reader_may_lead_all = NULL;
+    reader_led = NULL;
+}
+
+static bool reader_is_promised(const struct hli_reader *reader)
+{
+    const struct hli_readers *all = reader_may_lead_all;
+
+    for (unsigned i = 0; all && i < all->count; i++)
+        if (all->reader[i] == reader)
+            return true;
+    return reader_may_lead == reader;
+}
+
 /* EPOLL_CTL_MOD of a registered descriptor needs no memory and does not fail. */
 static void reader_set(struct hli_reader *reader, bool is_armed)
 {
@@ -171,7 +194,7 @@ void hli_reader_expect(struct hli_reader *reader, unsigned in_flight)
     if (!reader->may_be_led)
         return;
     if (reader->role == HLI_READER_NOBODY && in_flight < READER_CROWD && !reader->ousted &&
-        reader_may_lead == reader)
+        reader_is_promised(reader))
         reader_begin_to_be_led(reader, in_flight == 0);
     else if (reader->role == HLI_READER_NOBODY)
         hli_reader_arm(reader);

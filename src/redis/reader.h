@@ -73,6 +73,16 @@ void hli_reader_abandon(struct hli_reader *reader);
 void hli_reader_lead_begin(const struct hli_reader *reader);
 bool hli_reader_lead_end(const struct hli_reader *reader);
 
+/* The same for several readers: of each the thread asks by hli_reader_resume() if it has the role.
+ */
+enum { HLI_READERS_MAX = 31 };
+struct hli_readers {
+    unsigned count;
+    struct hli_reader *reader[HLI_READERS_MAX]; /* each once */
+};
+void hli_readers_lead_begin(const struct hli_readers *readers);
+void hli_readers_lead_end(void);
+
 /* With the mutex, as all below. Called when a request is queued behind `in_flight` others: makes
  * sure that a thread will read. This thread leads if it has promised to and no other thread has the
  * role; else the loop is armed. */

@@ -348,6 +348,16 @@ int hli_acquire_settle(struct hli_acquire *acquire)
     return HL_OK;
 }
 
+static void acquire_start_at_masters(struct hli_acquire *acquire)
+{
+    struct hli_name *name = acquire->name;
+    struct hli_quorum_lead lead;
+
+    name->kind->quorum->lead_begin(name, &lead);
+    acquire_start(acquire);
+    name->kind->quorum->lead(name, &lead, &acquire->wait);
+}
+
 static int acquire_block(struct hli_acquire *acquire)
 {
     struct hli_wait *wait = &acquire->wait;
@@ -357,8 +367,12 @@ static int acquire_block(struct hli_acquire *acquire)
         hli_wait_attach(wait, acquire->options.cancel);
     if (atomic_load(&acquire->name->was_handed_over))
         hli_acquire_yield_core(acquire->name);
-    hli_wait_lead(wait, hli_name_choose_link(acquire->name));
-    acquire_start(acquire);
+    if (acquire->name->kind->quorum) {
+        acquire_start_at_masters(acquire);
+    } else {
+        hli_wait_lead(wait, hli_name_choose_link(acquire->name));
+        acquire_start(acquire);
+    }
     do {
         hli_wait_block(wait);
     } while ((code = hli_acquire_settle(acquire)) == HLI_ASYNC_GOES_ON);

@@ -39,15 +39,30 @@ void hli_release_wait_count(const struct hli_release_wait *released)
         hli_count(&counters->in_doubt);
 }
 
+static void release_start_at_masters(struct hli_release_wait *released, struct hl_owner *owner,
+                                     const struct hli_release_mode *mode)
+{
+    struct hli_name *name = released->name;
+    struct hli_quorum_lead lead;
+
+    name->kind->quorum->lead_begin(name, &lead);
+    hli_release_start(name, owner, mode, &released->wait, NULL);
+    name->kind->quorum->lead(name, &lead, &released->wait);
+}
+
 static int release_run_here(struct hli_name *name, struct hl_owner *owner,
                             const struct hli_release_mode *mode, hl_error *err)
 {
     struct hli_release_wait released;
 
     hli_release_wait_init(&released, name, err);
-    if (!mode->is_posted)
-        hli_wait_lead(&released.wait, hli_name_link(name));
-    hli_release_start(name, owner, mode, &released.wait, NULL);
+    if (name->kind->quorum && !mode->is_posted) {
+        release_start_at_masters(&released, owner, mode);
+    } else {
+        if (!mode->is_posted)
+            hli_wait_lead(&released.wait, hli_name_link(name));
+        hli_release_start(name, owner, mode, &released.wait, NULL);
+    }
     int rc = hli_wait_block(&released.wait);
     hli_release_wait_count(&released);
     return rc;

@@ -337,5 +337,7 @@ const struct hli_quorum_hooks hli_ballot_hooks = {
     .plan = ballot_plan,
     .act = ballot_act,
     .tally = ballot_tally,
+    .lead_begin = hli_quorum_lead_begin,
+    .lead = hli_quorum_lead,
     .free = hli_quorum_free,
 };

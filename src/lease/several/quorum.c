@@ -9,6 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A call that waits for longer than that leaves the reading to the loops: the close of a client
+ * waits for the thread that reads there. */
+enum { QUORUM_LEAD_MS = 100 };
+
+_Static_assert((int)HLI_QUORUM_LIMIT <= (int)HLI_READERS_MAX, "a thread leads at all masters");
+
 /* Tells the voters of one quorum from those of another one. */
 static atomic_uint_fast64_t quorum_numbers;
 
@@ -109,6 +115,34 @@ size_t hli_quorum_twin(const struct hli_quorum *quorum, size_t index)
 void hli_quorum_where(const struct hli_quorum *quorum, size_t index, char text[HLI_WHERE_SIZE])
 {
     hli_link_where(hli_name_link(quorum->voters[index]), text);
+}
+
+/* A client that is closed has no answer to read. */
+void hli_quorum_lead_begin(const struct hli_name *name, struct hli_quorum_lead *lead)
+{
+    const struct hli_quorum *quorum = name->quorum;
+
+    lead->readers.count = 0;
+    lead->visited = 0;
+    for (size_t i = 0; i < quorum->count; i++) {
+        if (!hli_client_visit(quorum->voters[i]->client))
+            continue;
+        lead->visited |= UINT32_C(1) << i;
+        hli_link_add_reader(hli_name_link(quorum->voters[i]), &lead->readers);
+    }
+    hli_links_lead_begin(&lead->readers);
+}
+
+void hli_quorum_lead(const struct hli_name *name, struct hli_quorum_lead *lead,
+                     struct hli_wait *wait)
+{
+    const struct hli_quorum *quorum = name->quorum;
+
+    hli_links_lead(&lead->readers, &wait->gate,
+                   hli_earlier(wait->check_at, hli_after_ms(hli_now(), QUORUM_LEAD_MS)));
+    for (size_t i = 0; i < quorum->count; i++)
+        if (lead->visited >> i & 1)
+            hli_client_leave(quorum->voters[i]->client);
 }
 
 /* The contention's timer ends the subscription when no attempt has been made for a while. */

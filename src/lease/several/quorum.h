@@ -28,6 +28,11 @@ struct hli_quorum {
 int hli_quorum_set(struct hli_name *name, hl_client *const *clients, size_t count,
                    const struct hli_kind *voter, hl_error *err);
 
+/* The hooks of a quorum's kind (kind.h). */
+void hli_quorum_lead_begin(const struct hli_name *name, struct hli_quorum_lead *lead);
+void hli_quorum_lead(const struct hli_name *name, struct hli_quorum_lead *lead,
+                     struct hli_wait *wait);
+
 void hli_quorum_free(struct hli_quorum *quorum); /* or NULL */
 
 /* The index of an earlier master that is the same server as this one; `index` if there is none, or

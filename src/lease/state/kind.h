@@ -10,6 +10,7 @@
 #define HLI_LEASE_STATE_KIND_H
 
 #include "redis/op.h"
+#include "redis/reader.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +20,7 @@ struct hli_name;
 struct hli_quorum;
 struct hli_tenure;
 struct hli_turn;
+struct hli_wait;
 struct hli_write;
 
 /* An ACQUIRE, or a request for a longer lease or count: `count` levels, absolute. */
@@ -39,6 +41,12 @@ struct hli_release_request {
     const struct hli_write *write; /* the value to be written with it, or NULL */
 };
 
+/* The masters whose answers a blocked thread reads itself. */
+struct hli_quorum_lead {
+    struct hli_readers readers;
+    uint32_t visited; /* a bit for each master: its client stays until the end */
+};
+
 /* What a lock on several masters (several/quorum.h) does in place of requests of its own. */
 struct hli_quorum_hooks { /* immutable */
     /* A tenure of the name, zeroed, or NULL when memory is out; and frees what it has beside that.
@@ -55,6 +63,11 @@ struct hli_quorum_hooks { /* immutable */
     void (*act)(struct hli_tenure *tenure);
     /* What the masters said to the last request, for an error's text. Name mutex. */
     const char *(*tally)(const struct hli_name *name);
+    /* Around the start of a call that is about to block: from the first on this thread leads the
+     * connections of all masters on which it sends, and the second reads their answers, until the
+     * wait has ended or no answer is to come soon. Without a mutex. */
+    void (*lead_begin)(const struct hli_name *name, struct hli_quorum_lead *lead);
+    void (*lead)(const struct hli_name *name, struct hli_quorum_lead *lead, struct hli_wait *wait);
     void (*free)(struct hli_quorum *quorum);
 };
 
