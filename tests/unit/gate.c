@@ -56,6 +56,24 @@ Test(gate, uses_up_a_nudge)
     check_int(hli_gate_wait(&gate, 0), HLI_GATE_SHUT);
 }
 
+/* An opener may have read the wakefd of the first attach when it opens the gate: it must notice, or
+ * it would wake nobody. */
+Test(gate, has_another_state_at_each_attach)
+{
+    struct hli_gate gate = {0};
+    struct hli_wakefd first, second;
+    hli_wakefd_init(&first);
+    hli_wakefd_init(&second);
+    check(hli_gate_attach(&gate, &first));
+    int before = atomic_load(&gate.state);
+    hli_gate_detach(&gate);
+    check(hli_gate_attach(&gate, &second));
+    check(atomic_load(&gate.state) != before);
+    check(hli_gate_is_shut(&gate));
+    hli_gate_detach(&gate);
+    check_int(atomic_load(&gate.state), HLI_GATE_SHUT);
+}
+
 Test(gate, is_not_shut_again_by_a_nudge)
 {
     struct hli_gate gate = {0};
