@@ -3,8 +3,8 @@
 /*
  * The raw side of a Redlock: a hiredis connection to each master, and the library's own two scripts
  * with the library's own arguments. It sends a command to all masters, waits in poll() for the
- * answers of more than half, and reads the late ones behind its next command. It is the least that
- * a Redlock can cost.
+ * answers of more than half, and reads the late ones behind its next command: what one would write
+ * without a library.
  */
 #ifndef HL_BENCH_RAW_QUORUM_H
 #define HL_BENCH_RAW_QUORUM_H

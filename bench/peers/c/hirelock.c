@@ -1,17 +1,20 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /* hirelock as a user has it: one client for each process, the watchdog on, no options; with the
- * word "confirmed" before them a replica has each lock when its acquire returns. */
+ * word "confirmed" before them a replica has each lock when its acquire returns. At several masters
+ * it is the Redlock. */
 #include "worker.h"
 
 #include <hirelock/hirelock.h>
+#include <hirelock/redlock.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 static bool is_confirmed;
+static hl_client *masters[WORKER_MASTERS];
 
-static void *hirelock_open(int port)
+static hl_client *hirelock_connect(int port)
 {
     hl_client_options options = HL_CLIENT_OPTIONS_INIT;
     hl_client *client = NULL;
@@ -24,12 +27,25 @@ static void *hirelock_open(int port)
     return client;
 }
 
+static void *hirelock_open(int port)
+{
+    for (int i = 0; i < worker_masters_count; i++)
+        masters[i] = hirelock_connect(worker_masters[i]);
+    return worker_masters_count > 0 ? NULL : hirelock_connect(port);
+}
+
 static void *hirelock_join(void *client, const char *name)
 {
+    hl_redlock_options options = HL_REDLOCK_OPTIONS_INIT;
     hl_lock *lock = NULL;
     hl_error err = HL_ERROR_INIT;
 
-    worker_must(hl_lock_new(client, name, &lock, &err) == 0, "%s", err.text);
+    options.name = name;
+    options.flags = HL_REDLOCK_NO_RESTART_DELAY; /* as the others: the masters have just begun */
+    int rc =
+        client ? hl_lock_new(client, name, &lock, &err)
+               : hl_redlock_new_with(masters, (size_t)worker_masters_count, &options, &lock, &err);
+    worker_must(rc == 0, "%s", err.text);
     return lock;
 }
 

@@ -59,6 +59,8 @@ void worker_must(int fact, const char *format, ...)
     _exit(1);
 }
 
+int worker_masters[WORKER_MASTERS], worker_masters_count;
+
 static int64_t now_ns(void)
 {
     struct timespec now;
@@ -75,10 +77,20 @@ static void sleep_until(int64_t due)
     }
 }
 
+static void option_set_masters(const char *list)
+{
+    for (char *end; *list; list = *end ? end + 1 : end) {
+        worker_must(worker_masters_count < WORKER_MASTERS, "too many masters");
+        worker_masters[worker_masters_count++] = (int)strtol(list, &end, 10);
+    }
+}
+
 static void option_set(const char *key, const char *value)
 {
     if (strcmp(key, "--port") == 0)
         option.port = atoi(value);
+    else if (strcmp(key, "--masters") == 0)
+        option_set_masters(value);
     else if (strcmp(key, "--name") == 0)
         option.name = value;
     else if (strcmp(key, "--log") == 0)

@@ -14,6 +14,10 @@ struct peer {
     void (*release)(void *lock);
 };
 
+/* The ports of the masters, for `open` of a peer that locks several; none: there is one server. */
+enum { WORKER_MASTERS = 5 };
+extern int worker_masters[WORKER_MASTERS], worker_masters_count;
+
 int worker_main(char **argv, const struct peer *peer);
 
 /* Ends the process with a message when what the benchmark relies on does not hold. */

@@ -148,4 +148,5 @@ def summary(results):
     add("handover_vs_best_peer", "rounds", "handover_p50_us", min, less)
     add("handover_hold0_vs_best_peer", "procs4", "handover_p50_us", min, less)
     add("uncontended_vs_best_peer", "alone", "pair_p50_us", min, less)
+    add("redlock_vs_best_peer", "masters5", "pair_p50_us", min, less)
     return figures

@@ -20,6 +20,7 @@ class Peer:
     warm_ms: int = 200
     settle_ms: int = 300  # the first part of a run, which does not count
     alone: bool = False  # it cannot wait
+    locks_masters: bool = False  # several at a time, by the algorithm of redis.io's page
 
     @property
     def version(self):
@@ -66,6 +67,7 @@ PEERS = (
         "grant by the release",
         OURS,
         r"MAJOR (\d+)\s#define HL_VERSION_MINOR (\d+)\s#define HL_VERSION_PATCH (\d+)",
+        locks_masters=True,
     ),
     Peer("raw", "raw hiredis, SET NX PX and a script", "c", ("raw",), "never", alone=True),
     _jvm("redisson", "Redisson RLock", "lock", "message, then a new try"),
@@ -78,6 +80,7 @@ PEERS = (
         "tries every 50 to 250 ms",
         GO,
         _go("github.com/go-redsync/redsync/v4"),
+        locks_masters=True,
     ),
     Peer(
         "redislock",
@@ -132,6 +135,7 @@ PEERS = (
         "tries every 100 to 300 ms",
         NPM,
         _npm("redlock"),
+        locks_masters=True,
     ),
     Peer(
         "redis_semaphore",

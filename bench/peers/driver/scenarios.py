@@ -22,10 +22,15 @@ class Scenario:
     threads: int = 1
     hold_us: int = 0
     phase_us: int = 0  # set: rounds, with a release after a random time up to this
+    masters: int = 1  # more than one: each peer's Redlock
 
     @property
     def is_contended(self):
         return self.processes * self.threads > 1
+
+    def is_for(self, peer):
+        """Can the peer wait, and lock several masters, if it has to?"""
+        return not (peer.alone and self.is_contended) and (self.masters == 1 or peer.locks_masters)
 
     @property
     def is_loop_of_many(self):
@@ -43,6 +48,7 @@ SCENARIOS = (
         processes=4,
         phase_us=100_000,
     ),
+    Scenario("masters5", "one thread, alone, a Redlock on 5 masters", masters=5),
 )
 
 
@@ -119,6 +125,7 @@ def _run_once(peer, scenario, server, core, extent):
             phase_us=scenario.phase_us,
             warm_ms=extent.patience * peer.warm_ms,
             length_ms=_length_ms(peer, scenario, extent),
+            **({"masters": server.ports} if scenario.masters > 1 else {}),
         )
         if scenario.phase_us:
             return _run_rounds(crew, extent)

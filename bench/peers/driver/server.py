@@ -87,6 +87,15 @@ class Senders:
         return sum(count * self.share(name) for name, count in calls.items())
 
 
+def total(counts):
+    """The counts of several servers together, as of the middle one's instant."""
+    whole = Counts("", sorted(each.when_ns for each in counts)[len(counts) // 2])
+    for each in counts:
+        whole.calls += each.calls
+        whole.cpu_us += each.cpu_us
+    return whole
+
+
 class Server:
     def __init__(self, core, *words):
         self.words = words  # more of its configuration
@@ -170,3 +179,39 @@ class Server:
             self.process.terminate()
             self.process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Masters:
+    """Servers that know nothing of one another; all are asked what one is."""
+
+    def __init__(self, core, count):
+        self.servers = []
+        try:
+            for _ in range(count):
+                self.servers.append(Server(core))
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def port(self):
+        return self.servers[0].port
+
+    @property
+    def ports(self):
+        return ",".join(str(server.port) for server in self.servers)
+
+    def counts(self):
+        return total([server.counts() for server in self.servers])
+
+    def senders(self, seconds):
+        """Who calls what is the same at all of them."""
+        return self.servers[0].senders(seconds)
+
+    def flush(self):
+        for server in self.servers:
+            server.flush()
+
+    def stop(self):
+        for server in self.servers:
+            server.stop()

@@ -51,4 +51,9 @@ TABLES = {
         [*_LATENCY, ("handover_samples", "hand-overs")],
         "What a waiter waits for after a release, which comes at a random time.",
     ),
+    "masters5": (
+        [("per_second", "pairs/s"), ("pair_p50_us", "pair p50, us"), *_COST],
+        "Acquire and release, nobody else, by the libraries that lock several masters. Commands and "
+        "CPU are for one pair, of all five masters together, which share one core here.",
+    ),
 }

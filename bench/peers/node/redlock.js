@@ -18,8 +18,8 @@ async function acquire(redlock, name) {
     }
 }
 
-require("./worker")((port) => {
-    const redlock = new Redlock([new Redis({ host: "127.0.0.1", port })]);
+require("./worker")((_, ports) => {
+    const redlock = new Redlock(ports.map((port) => new Redis({ host: "127.0.0.1", port })));
     return (name) => {
         let held = null;
         return {

@@ -14,7 +14,7 @@ const GRACE_MS = 2000;
 const now = process.hrtime.bigint; // CLOCK_MONOTONIC, in ns
 
 const option = {
-    port: 0, name: "", log: "", scenario: "loop", threads: 1,
+    port: 0, masters: "", name: "", log: "", scenario: "loop", threads: 1,
     "warm-ms": 0, "length-ms": 0, "hold-us": 0, "phase-us": 0,
 };
 
@@ -80,10 +80,12 @@ async function wait(running, startNs) {
     return Promise.race([all, sleep(GRACE_MS)]);
 }
 
-// peer(port) gives a function that makes a lock, one for each flow, from a name.
+// peer(port, ports) gives a function that makes a lock, one for each flow, from a name; the ports are
+// those of all masters, or the one server's.
 async function main(peer) {
     readOptions();
-    const make = peer(option.port);
+    const ports = option.masters ? option.masters.split(",").map(Number) : [option.port];
+    const make = peer(option.port, ports);
     await warm(make(`${option.name}:warm:${process.pid}`));
     const flows = [];
     for (let i = 0; i < option.threads; i++) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: hirelock contributors
 // SPDX-License-Identifier: MIT
 
-// redsync by its README: one pool, a mutex for each goroutine, all options as they are. Lock gives
+// redsync by its README: a pool for each server, a mutex for each goroutine, all options as they are. Lock gives
 // up after 32 tries; it is called again then.
 package main
 
@@ -9,6 +9,7 @@ import (
 	"errors"
 
 	"github.com/go-redsync/redsync/v4"
+	pool "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
@@ -30,9 +31,13 @@ func unlock(mutex *redsync.Mutex) {
 }
 
 func main() {
-	worker.Main(func(address string) worker.Peer {
-		client := redis.NewClient(&redis.Options{Addr: address})
-		rs := redsync.New(goredis.NewPool(client))
+	worker.Main(func(string) worker.Peer {
+		var pools []pool.Pool
+		for _, address := range worker.Masters() {
+			client := redis.NewClient(&redis.Options{Addr: address})
+			pools = append(pools, goredis.NewPool(client))
+		}
+		rs := redsync.New(pools...)
 		return func(name string) worker.Lock {
 			mutex := rs.NewMutex(name)
 			return worker.Lock{

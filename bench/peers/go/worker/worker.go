@@ -46,6 +46,7 @@ type flow struct {
 
 var (
 	port    = flag.Int("port", 0, "the server's port on loopback")
+	masters = flag.String("masters", "", "the ports of several masters, with commas")
 	name    = flag.String("name", "", "the lock's name")
 	logFile = flag.String("log", "", "where the log goes")
 	kind    = flag.String("scenario", "loop", "loop or rounds")
@@ -139,6 +140,19 @@ func wait(ended *atomic.Int32, end int64) {
 	for int(ended.Load()) < *threads && (*kind == "rounds" || now() < end+int64(grace)) {
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// Masters gives the addresses of several masters, for a peer that locks them; or the one server's.
+func Masters() []string {
+	ports := []string{strconv.Itoa(*port)}
+	if *masters != "" {
+		ports = strings.Split(*masters, ",")
+	}
+	var addresses []string
+	for _, port := range ports {
+		addresses = append(addresses, "127.0.0.1:"+port)
+	}
+	return addresses
 }
 
 // Main runs one worker: open gets the server's address.
