@@ -152,14 +152,14 @@ void hli_readers_lead_end(void)
     reader_led = NULL;
 }
 
-static bool reader_is_promised(const struct hli_reader *reader)
+static bool reader_is_of_all(const struct hli_reader *reader)
 {
     const struct hli_readers *all = reader_may_lead_all;
 
     for (unsigned i = 0; all && i < all->count; i++)
         if (all->reader[i] == reader)
             return true;
-    return reader_may_lead == reader;
+    return false;
 }
 
 /* EPOLL_CTL_MOD of a registered descriptor needs no memory and does not fail. */
@@ -194,7 +194,7 @@ void hli_reader_expect(struct hli_reader *reader, unsigned in_flight)
     if (!reader->may_be_led)
         return;
     if (reader->role == HLI_READER_NOBODY && in_flight < READER_CROWD && !reader->ousted &&
-        reader_is_promised(reader))
+        (reader_may_lead == reader || reader_is_of_all(reader)))
         reader_begin_to_be_led(reader, in_flight == 0);
     else if (reader->role == HLI_READER_NOBODY)
         hli_reader_arm(reader);

@@ -27,11 +27,13 @@ MastersLaw(redlock, is_at_all_masters_with_one_value_while_it_is_held)
 
 MastersLaw(redlock, excludes_owners_of_this_process_and_of_others)
 {
-    hl_lock *mine = new_redlock(open_masters(NULL), "stock");
+    hl_client **clients = open_masters(NULL);
+    hl_lock *mine = new_redlock(clients, "stock");
     hl_lock *other = new_redlock(open_masters(NULL), "stock");
     struct actor *thread = actor_start();
     hl_lock_info busy = HL_LOCK_INFO_INIT;
     expect_ok(hl_lock_acquire(mine, ERR));
+    wait_stat(clients[0], votes, 5); /* it returned with the third */
     expect_outcome(hl_lock_try_acquire(other, ERR), HL_EBUSY);
     expect_outcome(actor_acquire(thread, mine, ACQUIRE(.wait_ms = HL_NO_WAIT)), HL_EBUSY);
     expect_outcome(acquire_past(other, ACQUIRE(.wait_ms = HL_NO_WAIT), &busy), HL_EBUSY);
