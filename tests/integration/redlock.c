@@ -49,14 +49,14 @@ MastersLaw(redlock, tells_how_the_masters_voted)
 {
     hl_lock *lock = new_redlock(open_masters(NULL), "stock");
     hl_error err = HL_ERROR_INIT;
-    for (int i = 0; i < 3; i++)
+    for (int i = 2; i < 5; i++) /* those that are asked first say yes */
         redis_do(masters.server[i], "SET stock another PX 60000");
     expect_outcome(hl_lock_try_acquire(lock, &err), HL_EBUSY);
     check_has(err.text, "acquire 'stock': 3 of 5 masters said no");
     check_str(err.busy.owner, "another");
     check_int(masters_with_value("stock", "another"), 3);
     expect_masters_with("stock", 3); /* what it got was given back */
-    for (int i = 0; i < 3; i++)
+    for (int i = 2; i < 5; i++)
         redis_do(masters.server[i], "DEL stock");
     expect_ok(hl_lock_try_acquire(lock, ERR));
     expect_ok(hl_lock_release(lock, ERR));
