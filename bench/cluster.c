@@ -124,7 +124,7 @@ static double side_unequal(const struct side *side, const double *us)
 static void side_round(struct side *side, side_work *work)
 {
     struct server *node = side->nodes->node;
-    double us[NODES_MOST], sum = 0;
+    double us[NODES_MOST] = {0}, sum = 0;
 
     for (int i = 0; i < side->nodes->count; i++)
         us[i] = server_cpu_us(&node[i]);

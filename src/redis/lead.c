@@ -187,8 +187,8 @@ static enum lead_next lead_sleep(struct hli_conn *const *conns, unsigned count,
     }
     if (!hli_gate_attach(gate, &conns[0]->reader.wakefd))
         return LEAD_ENOUGH;
-    int ready =
-        ppoll(polled[0], count * LEAD_POLLED, deadline == HLI_NEVER ? NULL : &timeout, NULL);
+    int ready = ppoll(polled[0], (nfds_t)count * LEAD_POLLED,
+                      deadline == HLI_NEVER ? NULL : &timeout, NULL);
     hli_gate_detach(gate);
     return ready == 0 && hli_now() >= deadline ? LEAD_ENOUGH : LEAD_ON;
 }
