@@ -39,8 +39,8 @@ bool hli_release_blocks_ask(const struct hli_name *name)
     bool has_foreign_waiters = name->contention && name->contention->has_foreign_waiters;
     const struct hli_tenure *tenure;
 
-    /* Each master of a Redlock has an order of its own, and one may be silent; nobody is handed what
-     * a vote releases: the next request goes out behind. */
+    /* Each master of a Redlock has an order of its own, and one may be silent; nobody is handed
+     * what a vote releases: the next request goes out behind. */
     if (name->kind->quorum || name->kind->whole)
         return false;
     TAILQ_FOREACH (tenure, &name->past, link)
