@@ -532,10 +532,8 @@ end:
 #ifdef FAIR
     :: atomic { p == 1 && !is_done -> is_done = true }
 #endif
-#if DROPS
     :: atomic { drops > 0 && ANY(CAN_DROP) -> CHOOSE(CAN_DROP); d_step { drop(m); sort() } }
     :: atomic { ANY(IS_DOWN) -> CHOOSE(IS_DOWN); d_step { come_up(m); sort() } }
-#endif
     od
 }
 
@@ -675,7 +673,6 @@ end:
     od
 }
 
-#if RESTARTS
 active proctype killer()
 {
     byte p = 0;
@@ -685,7 +682,6 @@ end:
     :: atomic { restarts > 0 && MAY_RESTART(p) -> CHOOSE(CAN_RESTART); d_step { restart(m); sort() } }
     od
 }
-#endif
 
 /* ---- what must hold ---- */
 
