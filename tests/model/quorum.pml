@@ -720,7 +720,9 @@ end:
 
 #ifdef FAIR
 /* If client 1 wants the lock no more, then client 0 gets it, again and again. */
-ltl everybody_takes { (<> (is_done && state[1] == rests)) -> ([]<> (state[0] == holds)) }
+ltl everybody_takes {
+    (<> (is_done && state[1] == rests)) -> ([]<> (state[0] == holds))
+}
 #endif
 
 init
