@@ -332,7 +332,7 @@ inline withdraw_all(p)
 }
 
 /* The votes that are held are given back, and what is asked is undone. */
-inline give_all_back(p) /* C: poll_fail, ballot_release, hli_ballot_give_back */
+inline give_all_back(p) /* C: attempt_fail, ballot_release, hli_ballot_give_back */
 {
     state[p] = rests;
 #ifdef FAIR
@@ -373,7 +373,7 @@ inline send_ask(m) /* C: hli_ask_plan, hli_tenure_new */
 #define CAN_ASK(p, m) \
     (IS_ASKED(p, m) && op[AT(p, m)] == nothing && !is_down[AT(p, m)] && MAY_ASK(p, m))
 
-inline ask_masters() /* C: hli_poll_ask, poll_choose */
+inline ask_masters() /* C: hli_attempt_ask, attempt_choose */
 {
     for (j : 0 .. MASTERS - 1) {
         vote[AT(p, j)] = (vote[AT(p, j)] == none -> wants : vote[AT(p, j)]);
@@ -394,7 +394,7 @@ inline end_request(m)
     op[AT(p, m)] = nothing; said[AT(p, m)] = unread; age[AT(p, m)] = 0
 }
 
-inline take_vote(m) /* C: hli_vote_settle, vote_accept, poll_win */
+inline take_vote(m) /* C: hli_vote_settle, vote_accept, attempt_win */
 {
     if
     :: said[AT(p, m)] == yes && MAY_VOTE && LESS(FULL, GONE) != 0 ->
@@ -504,7 +504,7 @@ inline come_up(m) /* C: handshake_add_kill, reconnect_one, hli_release_on_link_u
 #ifdef WAITS_FOR_ALL
 #define MAY_FAIL (!ANY(IS_ASKED))
 #else
-#define MAY_FAIL (!ANY(IS_SLOW)) /* C: hli_ballot_is_due, hli_poll_step */
+#define MAY_FAIL (!ANY(IS_SLOW)) /* C: hli_ballot_is_due, hli_attempt_step */
 #endif
 
 proctype client(byte p)

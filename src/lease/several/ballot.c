@@ -3,15 +3,15 @@
 /*
  * Ballots. Each event of a vote ends in hli_ballot_kick(), which calls ballot_step(); that derives
  * the next action from the states of all votes. What the engine knows of the votes, it is told in
- * turns of the Redlock's name: the answer to a request (poll.c), and the validity (majority.c).
+ * turns of the Redlock's name: the answer to a request (attempt.c), and the validity (majority.c).
  */
 #include "lease/several/ballot.h"
 
 #include "base/check.h"
 #include "base/random.h"
 #include "lease/acquire/ask.h"
+#include "lease/several/attempt.h"
 #include "lease/several/majority.h"
-#include "lease/several/poll.h"
 #include "lease/several/tally.h"
 
 #include <stdlib.h>
@@ -240,7 +240,7 @@ static void ballot_begin_release(struct hli_ballot *ballot)
 static void ballot_release(struct hli_ballot *ballot)
 {
     if (atomic_load(&ballot->asks))
-        hli_poll_answer(ballot, &(const struct hli_answer){.verdict = HLI_BOUNCED, .text = ""});
+        hli_attempt_answer(ballot, &(const struct hli_answer){.verdict = HLI_BOUNCED, .text = ""});
     if (!ballot->is_over)
         ballot_begin_release(ballot);
     hli_ballot_withdraw(ballot, HL_ECANCELED);
@@ -256,7 +256,7 @@ static void ballot_step(struct hli_ballot *ballot)
         hli_ballot_state(ballot) == HLI_TENURE_ENDED)
         ballot_release(ballot);
     else if (atomic_load(&ballot->asks))
-        hli_poll_step(ballot);
+        hli_attempt_step(ballot);
     else if (hli_ballot_state(ballot) == HLI_TENURE_OWN)
         hli_majority_hold(ballot);
     else if (hli_ballot_state(ballot) >= HLI_TENURE_LOST)

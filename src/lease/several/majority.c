@@ -4,7 +4,7 @@
 #include "lease/several/majority.h"
 
 #include "lease/hold/loss.h"
-#include "lease/several/poll.h"
+#include "lease/several/attempt.h"
 #include "lease/state/notice.h"
 
 enum { MAJORITY_LOOK_MS = 20 }; /* how often to look if NARROW can be told */
@@ -111,7 +111,7 @@ static void majority_go_on(struct hli_ballot *ballot)
     if (!asks_again)
         return;
     ballot->spec.number = hli_client_next_number(ballot->tenure.name->client);
-    hli_poll_ask(ballot);
+    hli_attempt_ask(ballot);
     hli_ballot_set_due(ballot, hli_after_ms(hli_now(), ballot->vote_ms));
 }
 

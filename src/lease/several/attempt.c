@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* Polls: asking all masters at once, and what their answers come to. */
-#include "lease/several/poll.h"
+/* Attempts: asking all masters at once, and what their answers come to. */
+#include "lease/several/attempt.h"
 
 #include "lease/acquire/ask.h"
 #include "lease/several/majority.h"
@@ -10,7 +10,7 @@
 enum { POLL_LOOK_MS = 2 }; /* how often to look for a link that is about to be up */
 
 /* The masters to be asked now: those where nothing is held or under way. */
-static bool poll_choose(struct hli_ballot *ballot, bool chosen[HLI_QUORUM_LIMIT])
+static bool attempt_choose(struct hli_ballot *ballot, bool chosen[HLI_QUORUM_LIMIT])
 {
     struct hli_name *name = ballot->tenure.name;
     bool is_any = false;
@@ -34,7 +34,7 @@ static bool poll_choose(struct hli_ballot *ballot, bool chosen[HLI_QUORUM_LIMIT]
 /* A master that is the same server as an earlier one has no vote, for it would give the same key
  * twice. Which server it is, is known only of a link that is up: it is awaited, unless it failed.
  */
-static void poll_ask_one(struct hli_ballot *ballot, size_t index)
+static void attempt_ask_one(struct hli_ballot *ballot, size_t index)
 {
     const struct hli_quorum *quorum = hli_ballot_quorum(ballot);
     struct hli_link *link = hli_name_link(quorum->voters[index]);
@@ -50,20 +50,20 @@ static void poll_ask_one(struct hli_ballot *ballot, size_t index)
         hli_tally_miss(ballot, vote, vote->err.code);
 }
 
-void hli_poll_ask(struct hli_ballot *ballot)
+void hli_attempt_ask(struct hli_ballot *ballot)
 {
     bool chosen[HLI_QUORUM_LIMIT] = {false};
 
-    if (!poll_choose(ballot, chosen))
+    if (!attempt_choose(ballot, chosen))
         return;
     ballot->is_resting = false;
     atomic_store(&ballot->due_at, hli_after_ms(hli_now(), ballot->vote_ms));
     for (size_t i = 0; i < hli_ballot_quorum(ballot)->count; i++)
         if (chosen[i])
-            poll_ask_one(ballot, i);
+            attempt_ask_one(ballot, i);
 }
 
-void hli_poll_answer(struct hli_ballot *ballot, const struct hli_answer *answer)
+void hli_attempt_answer(struct hli_ballot *ballot, const struct hli_answer *answer)
 {
     ballot->is_begun = false;
     atomic_store(&ballot->asks, false);
@@ -71,24 +71,25 @@ void hli_poll_answer(struct hli_ballot *ballot, const struct hli_answer *answer)
 }
 
 /* Until then the masters of this request have time. */
-static hli_ns poll_ends_at(const struct hli_ballot *ballot)
+static hli_ns attempt_ends_at(const struct hli_ballot *ballot)
 {
     return hli_after_ms(ballot->tenure.ask.sent_at, ballot->vote_ms);
 }
 
-static void poll_win(struct hli_ballot *ballot)
+static void attempt_win(struct hli_ballot *ballot)
 {
     struct hli_tally_reply reply;
 
-    atomic_store(&ballot->due_at, poll_ends_at(ballot)); /* of those that have not answered yet */
+    atomic_store(&ballot->due_at,
+                 attempt_ends_at(ballot)); /* of those that have not answered yet */
 
-    hli_poll_answer(
+    hli_attempt_answer(
         ballot, &(const struct hli_answer){.verdict = HLI_REPLIED, .reply = hli_tally_yes(&reply)});
     hli_majority_judge(ballot); /* also by what was lost since the votes were counted */
 }
 
 /* A majority is there, but for masters that restarted: this is no outage, as its end is known. */
-static void poll_mind_restarts(struct hli_ballot *ballot, const struct hli_ballot_count *count)
+static void attempt_mind_restarts(struct hli_ballot *ballot, const struct hli_ballot_count *count)
 {
     struct hli_name *name = ballot->tenure.name;
     size_t there = count->held + count->no;
@@ -104,7 +105,7 @@ static void poll_mind_restarts(struct hli_ballot *ballot, const struct hli_ballo
 }
 
 /* Too few masters said yes. */
-static void poll_fail(struct hli_ballot *ballot)
+static void attempt_fail(struct hli_ballot *ballot)
 {
     struct hli_quorum *quorum = hli_ballot_quorum(ballot);
     struct hli_ballot_count count = hli_ballot_count(ballot);
@@ -116,46 +117,46 @@ static void poll_fail(struct hli_ballot *ballot)
     answer.code = hli_tally_write(ballot, count.held, is_busy, text);
     if (is_busy)
         answer = (struct hli_answer){.verdict = HLI_REPLIED, .reply = hli_tally_no(ballot, &reply)};
-    poll_mind_restarts(ballot, &count);
+    attempt_mind_restarts(ballot, &count);
     hli_ballot_give_back(ballot);
     atomic_store(&ballot->due_at, HLI_NEVER);
     if (ballot->spec.listens)
         hli_quorum_listen(quorum);
-    hli_poll_answer(ballot, &answer);
+    hli_attempt_answer(ballot, &answer);
 }
 
-static bool poll_is_awaited(const struct hli_vote *vote)
+static bool attempt_is_awaited(const struct hli_vote *vote)
 {
     return hli_vote_state_of(vote) == HLI_VOTE_NONE && vote->code == HL_ENOTOWNER;
 }
 
 /* Asks the masters whose links have come up meanwhile; or awaits none any more, for the reason of
  * this code. Returns how many are still awaited. */
-static size_t poll_look(struct hli_ballot *ballot, int code)
+static size_t attempt_look(struct hli_ballot *ballot, int code)
 {
     size_t awaited = 0;
 
     for (size_t i = 0; i < hli_ballot_quorum(ballot)->count; i++) {
         struct hli_vote *vote = &ballot->votes[i];
-        if (poll_is_awaited(vote) && code < 0)
+        if (attempt_is_awaited(vote) && code < 0)
             hli_tally_miss(ballot, vote, code);
-        else if (poll_is_awaited(vote))
-            poll_ask_one(ballot, i);
-        awaited += poll_is_awaited(vote);
+        else if (attempt_is_awaited(vote))
+            attempt_ask_one(ballot, i);
+        awaited += attempt_is_awaited(vote);
     }
     return awaited;
 }
 
-static void poll_withdraw(struct hli_ballot *ballot, int code)
+static void attempt_withdraw(struct hli_ballot *ballot, int code)
 {
     hli_ballot_withdraw(ballot, code);
-    poll_look(ballot, code);
+    attempt_look(ballot, code);
 }
 
-void hli_poll_step(struct hli_ballot *ballot)
+void hli_attempt_step(struct hli_ballot *ballot)
 {
     const struct hli_quorum *quorum = hli_ballot_quorum(ballot);
-    hli_ns ends_at = poll_ends_at(ballot);
+    hli_ns ends_at = attempt_ends_at(ballot);
 
     if (!ballot->is_begun) {
         hli_ballot_give_back(ballot); /* of an answer that came too late for a hold */
@@ -163,21 +164,21 @@ void hli_poll_step(struct hli_ballot *ballot)
         if (hli_ballot_count(ballot).asked > 0)
             return;
         ballot->is_begun = true;
-        hli_poll_ask(ballot);
+        hli_attempt_ask(ballot);
     }
     hli_majority_drop_lost(ballot);
     struct hli_ballot_count count = hli_ballot_count(ballot);
     if (count.held >= quorum->majority) {
-        poll_win(ballot);
+        attempt_win(ballot);
         return;
     }
     if (count.no > quorum->count - quorum->majority)
-        poll_withdraw(ballot, HL_ECANCELED); /* the rest would change nothing */
+        attempt_withdraw(ballot, HL_ECANCELED); /* the rest would change nothing */
     else if (hli_now() >= ends_at)
-        poll_withdraw(ballot, HL_ECONN);
-    bool awaits = poll_look(ballot, HL_OK) > 0;
+        attempt_withdraw(ballot, HL_ECONN);
+    bool awaits = attempt_look(ballot, HL_OK) > 0;
     if (hli_ballot_count(ballot).asked == 0 && !awaits)
-        poll_fail(ballot);
+        attempt_fail(ballot);
     else if (awaits)
         hli_ballot_set_due(ballot, hli_earlier(ends_at, hli_after_ms(hli_now(), POLL_LOOK_MS)));
 }
