@@ -36,12 +36,9 @@ const char *hli_tenure_state_name(enum hli_tenure_state state)
     return names[state];
 }
 
-/* Never used before. A part of a Redlock at one master has the number of the attempt at all
- * masters, once. */
-static uint64_t tenure_number(const struct hli_name *name)
+/* A part of a Redlock at one master has the number of the attempt at all masters, once. */
+static uint64_t tenure_voter_number(const struct hli_name *name)
 {
-    if (!name->kind->changed)
-        return hli_client_next_number(name->client);
     uint64_t number = atomic_exchange(&name->voter->number, 0);
     return number != 0 ? number : hli_client_next_number(name->voter->speaker);
 }
@@ -57,7 +54,8 @@ struct hli_tenure *hli_tenure_new(struct hli_name *name)
     hli_ref_init(&tenure->ref);
     hli_name_ref(name);
     tenure->name = name;
-    tenure->number = tenure_number(name);
+    tenure->number = kind->changed ? tenure_voter_number(name)
+                                   : hli_client_next_number(name->client); /* never used before */
     tenure->visit_at = HLI_NEVER;
     return tenure;
 }
