@@ -81,6 +81,16 @@ hl_lock *new_redlock(hl_client *const *clients, const char *name)
     return new_redlock_of(clients, masters.count, name, NULL);
 }
 
+static bool is_cut_off(void *client)
+{
+    return stats_of(client).nodes_now == 0;
+}
+
+void expect_cut_off(hl_client *client)
+{
+    check(wait_until(is_cut_off, client, 10000));
+}
+
 size_t masters_with(const char *name)
 {
     size_t with = 0;

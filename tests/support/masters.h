@@ -43,6 +43,9 @@ hl_lock *new_redlock_of(hl_client *const *clients, size_t count, const char *nam
                         const hl_redlock_options *options);
 hl_lock *new_redlock(hl_client *const *clients, const char *name); /* of all masters */
 
+/* The client has noticed, soon, that its master is dead. */
+void expect_cut_off(hl_client *client);
+
 /* How many masters have a key of this name, and those that have this value. */
 size_t masters_with(const char *name);
 size_t masters_with_value(const char *name, const char *value);
