@@ -18,22 +18,22 @@ enum { APART = 1 << 20 };
 static const char variable[] = "HL_INTEROP_JVM";
 static const char apart_client[] = "other";
 
-static struct java *of_program; /* in the process that starts the tests */
-static struct java *shared, *apart;
+static struct worker *of_program; /* in the process that starts the tests */
+static struct worker *shared, *apart;
 
 BeforeAll()
 {
     if (java_lacks())
         return;
     of_program = java_start("Main");
-    setenv(variable, java_dir(of_program), 1);
+    setenv(variable, worker_dir(of_program), 1);
     servers_begin();
 }
 
 AfterAll()
 {
     servers_end();
-    java_leave(of_program);
+    worker_leave(of_program);
 }
 
 /* ---- Lines ---- */
@@ -49,33 +49,33 @@ static int begin_line(const char *who, const char *words)
     char line[1024];
     const char *client = strchr(who, '/') || strcmp(who, "-") == 0 ? "" : "java/";
     snprintf(line, sizeof line, "%s%s %s", client, who, words);
-    return is_apart(who) ? APART + java_ask(apart, line) : java_ask(shared, line);
+    return is_apart(who) ? APART + worker_ask(apart, line) : worker_ask(shared, line);
 }
 
-static const struct java_answer *answer_of(int number, int64_t ms)
+static const struct worker_answer *answer_of(int number, int64_t ms)
 {
-    return number >= APART ? java_answer(apart, number - APART, ms)
-                           : java_answer(shared, number, ms);
+    return number >= APART ? worker_answer(apart, number - APART, ms)
+                           : worker_answer(shared, number, ms);
 }
 
-static const struct java_answer *await_answer(int number)
+static const struct worker_answer *await_answer(int number)
 {
-    const struct java_answer *answer = answer_of(number, PATIENCE_MS);
+    const struct worker_answer *answer = answer_of(number, PATIENCE_MS);
     check_msg(answer->ended_ns != 0, "Java does not answer; it has logged: %s",
-              java_log(number >= APART ? apart : shared));
+              worker_log(number >= APART ? apart : shared));
     return answer;
 }
 
 const char *redisson_end(int number)
 {
-    const struct java_answer *answer = await_answer(number);
+    const struct worker_answer *answer = await_answer(number);
     check_msg(!answer->threw, "Java threw %s", answer->text);
     return answer->text;
 }
 
 const char *redisson_end_thrown(int number)
 {
-    const struct java_answer *answer = await_answer(number);
+    const struct worker_answer *answer = await_answer(number);
     check_msg(answer->threw, "Java threw nothing: %s", answer->text);
     return answer->text;
 }
@@ -133,7 +133,7 @@ static const char *open_in(bool is_apart_, const char *client, int64_t watchdog_
 {
     char line[512];
     snprintf(line, sizeof line, "- open %s %s %lld", client, servers_url(), (long long)watchdog_ms);
-    return redisson_end(is_apart_ ? APART + java_ask(apart, line) : java_ask(shared, line));
+    return redisson_end(is_apart_ ? APART + worker_ask(apart, line) : worker_ask(shared, line));
 }
 
 const char *redisson_open(const char *client, int64_t watchdog_ms)
@@ -154,7 +154,7 @@ void redisson_open_apart(int64_t watchdog_ms)
 
 void redisson_kill_apart(void)
 {
-    java_kill(apart);
+    worker_kill(apart);
 }
 
 static const char *manage(const char *order, const char *who)
@@ -190,9 +190,9 @@ static void begin_with(void (*up)(void))
     if (lack)
         skip("%s", lack);
     up();
-    shared = java_join(getenv(variable));
+    shared = worker_join(getenv(variable));
     close_all(); /* what a failed test has left */
-    java_log(shared);
+    worker_log(shared);
     redisson_open("java", 0);
 }
 
@@ -214,13 +214,13 @@ void redisson_up_plain(void)
 /* The watchdog of Redisson tells as an error that it meets the end of its client. */
 void expect_silence(void)
 {
-    const char *log = java_log(shared);
+    const char *log = worker_log(shared);
     check_msg(log[0] == '\0', "Java has logged: %s", log);
     close_all();
-    log = java_log(shared);
+    log = worker_log(shared);
     check_msg(log[0] == '\0' || strstr(log, "RedissonShutdownException"), "Java has logged: %s",
               log);
-    log = apart ? java_log(apart) : "";
+    log = apart ? worker_log(apart) : "";
     check_msg(log[0] == '\0', "Java apart has logged: %s", log);
 }
 
@@ -228,15 +228,15 @@ void redisson_down(void)
 {
     if (!shared)
         return;
-    java_leave(shared);
-    java_leave(apart);
+    worker_leave(shared);
+    worker_leave(apart);
     servers_flush(); /* who waits still, in a test that failed, need not for long */
     server_down();
 }
 
 const char *redisson_take_log(void)
 {
-    return java_log(shared);
+    return worker_log(shared);
 }
 
 int listeners(const char *channel)
@@ -265,7 +265,7 @@ void expect_listening(const char *channel, int n)
 {
     check_msg(wait_until(are_listening, &(struct listening){channel, n}, PATIENCE_MS),
               "%d listen to %s, expected %d; Java has logged: %s", listeners(channel), channel, n,
-              java_log(shared));
+              worker_log(shared));
 }
 
 hl_client *open_client_that_hardly_polls(void)

@@ -47,36 +47,36 @@ static void down(void)
 /* What it logs about sessions that ended is no news here. */
 static void leave(void *java)
 {
-    java_log(java);
-    java_leave(java);
+    worker_log(java);
+    worker_leave(java);
 }
 
-static struct java *start_java(void)
+static struct worker *start_java(void)
 {
     return stop_at_end(java_start("Queues"), leave);
 }
 
-static int begin(struct java *java, const char *who, const char *words)
+static int begin(struct worker *java, const char *who, const char *words)
 {
     char line[128];
     snprintf(line, sizeof line, "%s %s", who, words);
-    return java_ask(java, line);
+    return worker_ask(java, line);
 }
 
-static const struct java_answer *end(struct java *java, int number)
+static const struct worker_answer *end(struct worker *java, int number)
 {
-    const struct java_answer *answer = java_answer(java, number, 60000);
-    check_msg(answer->ended_ns != 0, "Java does not answer; it has logged: %s", java_log(java));
+    const struct worker_answer *answer = worker_answer(java, number, 60000);
+    check_msg(answer->ended_ns != 0, "Java does not answer; it has logged: %s", worker_log(java));
     check_msg(!answer->threw, "Java threw %s", answer->text);
     return answer;
 }
 
-static const char *order(struct java *java, const char *who, const char *words)
+static const char *order(struct worker *java, const char *who, const char *words)
 {
     return end(java, begin(java, who, words))->text;
 }
 
-static void open_session(struct java *java, const char *who, int port, int64_t session_ms)
+static void open_session(struct worker *java, const char *who, int port, int64_t session_ms)
 {
     char words[96];
     snprintf(words, sizeof words, "open 127.0.0.1:%d %jd /job", port, (intmax_t)session_ms);
@@ -112,7 +112,7 @@ static struct costs costs_of(const struct zookeeper_counts count[3])
                           (double)(count[2].woken - count[1].woken) / WAITERS};
 }
 
-static struct costs costs_of_zookeeper(struct java *java)
+static struct costs costs_of_zookeeper(struct worker *java)
 {
     static const char *const who[CLIENTS] = {"a", "b", "c", "d", "e", "f"};
     struct zookeeper_counts count[3];
@@ -213,7 +213,7 @@ static void hold(struct process *self, void *arg)
 }
 
 struct holders {
-    struct java *java;
+    struct worker *java;
     struct process *process;
 };
 
@@ -238,7 +238,7 @@ static void begin_to_hold(struct holders *holders)
 }
 
 /* The next in ZooKeeper's queue is client "b" of this JVM. */
-static struct price price_of(struct holders *holders, struct java *next,
+static struct price price_of(struct holders *holders, struct worker *next,
                              void (*strike)(struct holders *holders))
 {
     begin_to_hold(holders);
@@ -261,13 +261,13 @@ static struct price price_of(struct holders *holders, struct java *next,
 
 static void kill_both(struct holders *holders)
 {
-    java_kill(holders->java);
+    worker_kill(holders->java);
     process_kill(holders->process);
 }
 
 static void stop_both(struct holders *holders)
 {
-    check(kill(java_pid(holders->java), SIGSTOP) == 0);
+    check(kill(worker_pid(holders->java), SIGSTOP) == 0);
     process_stop(holders->process);
 }
 
@@ -279,7 +279,7 @@ static const char *yes(bool is)
 static void let_both_go_on(struct holders *holders)
 {
     const bool *ours = process_shared(holders->process);
-    check(kill(java_pid(holders->java), SIGCONT) == 0);
+    check(kill(worker_pid(holders->java), SIGCONT) == 0);
     process_tell(holders->process, GO_ON);
     process_continue(holders->process);
     const char *zookeeper_says = order(holders->java, "a", "holds");
@@ -300,7 +300,7 @@ ZooKeeperTest(zookeeper, queue_beside_our_fair_lock)
 {
     struct holders killed = {.process = process_start(hold, NULL)};
     struct holders paused = {.process = process_start(hold, NULL)};
-    struct java *java = start_java();
+    struct worker *java = start_java();
     struct costs theirs = costs_of_zookeeper(java), ours = costs_of_ours();
 
     check_msg(theirs.woken == 1 && ours.woken == 1, "woken by a release: %.1f and %.1f",
@@ -326,7 +326,7 @@ ZooKeeperTest(naive, zookeeper_client_that_loses_its_session_believes_that_it_ho
 {
     struct proxy *proxy =
         proxy_start(&(struct proxy_options){.server_port = zookeeper_server_port(zookeeper)});
-    struct java *java = start_java();
+    struct worker *java = start_java();
 
     open_session(java, "a", proxy_port(proxy), BRIEF_MS);
     open_session(java, "b", zookeeper_server_port(zookeeper), LONG_MS);
