@@ -145,6 +145,7 @@ RedissonLaw(multi_lock, over_two_servers_waits_for_the_member_that_java_holds)
     hl_lock *multi = new_multi_at_two("a", "b");
     redisson_do("second/t1", "lock.lock b");
     expect_outcome(hl_lock_try_acquire(multi, NULL), HL_EBUSY);
+    check(redis_wait_int(server, 0, 10000, "EXISTS a")); /* given back behind the call */
     expect_redisson("t1", "false", "lock.isLocked a");
     struct actor *waiter = actor_start_acquire(multi, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
     check(redis_wait_subscribers(second, "redisson_lock__channel:{b}", 1, 5000));
