@@ -327,3 +327,21 @@ MastersLaw(redlock, counts_one_vote_of_a_server_that_it_reaches_by_two_addresses
     check_has(err.text, "only 1 of 3 masters answered (");
     expect_masters_with("stock", 0);
 }
+
+ProxiedLaw(counts_one_vote_of_a_server_whose_later_address_is_there_first)
+{
+    hl_client *clients[3];
+    redis_server_kill(masters.server[1]);
+    proxy_hold(masters.proxy[0], PROXY_EVERY, PROXY_UP);
+    clients[0] = open_client_at(proxy_url(masters.proxy[0]), CLIENT(.flags = HL_CLIENT_LAZY));
+    clients[1] =
+        open_client_at(redis_server_url(masters.server[1]), CLIENT(.flags = HL_CLIENT_LAZY));
+    clients[2] = open_client_at(redis_server_url(masters.server[0]), NULL);
+    hl_lock *lock = new_redlock_of(clients, 3, "stock", NULL);
+    struct actor *thread = actor_start_acquire(lock, ACQUIRE(.wait_ms = HL_NO_WAIT));
+    check(redis_wait_int(masters.server[0], 1, 10000, "EXISTS stock"));
+    proxy_pass(masters.proxy[0]);
+    check(actor_end(thread) < 0);
+    check_has(actor_error(thread), "only 1 of 3 masters answered (");
+    expect_masters_with("stock", 0);
+}

@@ -31,7 +31,20 @@ static bool attempt_choose(struct hli_ballot *ballot, bool chosen[HLI_QUORUM_LIM
     return is_any;
 }
 
-/* A master that is the same server as an earlier one has no vote, for it would give the same key
+/* Of the masters that are this one's server: an earlier one, or a later one that was asked first,
+ * for its link was up sooner. */
+static size_t attempt_twin(const struct hli_ballot *ballot, size_t index)
+{
+    const struct hli_quorum *quorum = ballot->tenure.name->quorum;
+
+    for (size_t i = 0; i < quorum->count; i++)
+        if (i != index && hli_quorum_is_one_server(quorum, i, index) &&
+            (i < index || hli_vote_state_of(&ballot->votes[i]) != HLI_VOTE_NONE))
+            return i;
+    return index;
+}
+
+/* A master that is the same server as another one has no vote, for it would give the same key
  * twice. Which server it is, is known only of a link that is up: it is awaited, unless it failed.
  */
 static void attempt_ask_one(struct hli_ballot *ballot, size_t index)
@@ -39,7 +52,7 @@ static void attempt_ask_one(struct hli_ballot *ballot, size_t index)
     const struct hli_quorum *quorum = hli_ballot_quorum(ballot);
     struct hli_link *link = hli_name_link(quorum->voters[index]);
     struct hli_vote *vote = &ballot->votes[index];
-    size_t twin = hli_quorum_twin(quorum, index);
+    size_t twin = attempt_twin(ballot, index);
 
     vote->err = (hl_error)HL_ERROR_INIT;
     if (hli_link_is_up(link) ? twin == index : atomic_load(&vote->name->client->is_closed))

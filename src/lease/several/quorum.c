@@ -102,14 +102,11 @@ static const struct hli_link *quorum_link(const struct hli_quorum *quorum, size_
     return hli_name_link(quorum->voters[index]);
 }
 
-size_t hli_quorum_twin(const struct hli_quorum *quorum, size_t index)
+bool hli_quorum_is_one_server(const struct hli_quorum *quorum, size_t one, size_t other)
 {
-    uint64_t mark = hli_link_server(quorum_link(quorum, index));
+    uint64_t mark = hli_link_server(quorum_link(quorum, one));
 
-    for (size_t i = 0; mark != 0 && i < index; i++)
-        if (hli_link_server(quorum_link(quorum, i)) == mark)
-            return i;
-    return index;
+    return mark != 0 && mark == hli_link_server(quorum_link(quorum, other));
 }
 
 void hli_quorum_where(const struct hli_quorum *quorum, size_t index, char text[HLI_WHERE_SIZE])

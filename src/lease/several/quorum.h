@@ -35,9 +35,8 @@ void hli_quorum_lead(const struct hli_name *name, struct hli_quorum_lead *lead,
 
 void hli_quorum_free(struct hli_quorum *quorum); /* or NULL */
 
-/* The index of an earlier master that is the same server as this one; `index` if there is none, or
- * it is not known. */
-size_t hli_quorum_twin(const struct hli_quorum *quorum, size_t index);
+/* Both masters are the same server; false if it is not known. */
+bool hli_quorum_is_one_server(const struct hli_quorum *quorum, size_t one, size_t other);
 
 /* "127.0.0.1:6379", a master's address. */
 void hli_quorum_where(const struct hli_quorum *quorum, size_t index, char text[HLI_WHERE_SIZE]);
