@@ -6,7 +6,6 @@
 #include "must.h"
 
 #include <inttypes.h>
-#include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,11 +17,12 @@
 static void far_run(int port, int64_t lag_us, int output)
 {
     char own[512], path[640], to[16], lag[32];
-    ssize_t length = readlink("/proc/self/exe", own, sizeof(own) - 1);
+    ssize_t length = readlink("/proc/self/exe", own, sizeof(own));
 
+    while (length > 0 && own[length - 1] != '/')
+        length--;
     if (length > 0) {
-        own[length] = '\0';
-        snprintf(path, sizeof(path), "%s/lag", dirname(own));
+        snprintf(path, sizeof(path), "%.*slag", (int)length, own);
         snprintf(to, sizeof(to), "%d", port);
         snprintf(lag, sizeof(lag), "%" PRId64, lag_us);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -36,7 +36,7 @@ static int far_read_port(int input)
 {
     FILE *file = fdopen(input, "r");
     char line[16] = "";
-    int port = file && fgets(line, sizeof(line), file) ? atoi(line) : 0;
+    int port = file && fgets(line, sizeof(line), file) ? (int)strtol(line, NULL, 10) : 0;
 
     if (file)
         fclose(file);

@@ -129,8 +129,8 @@ int main(int argc, char **argv)
 
     if (argc != 3)
         return 2;
-    other = address_of(atoi(argv[1]));
-    lag_ns = atoll(argv[2]) * 1000;
+    other = address_of((int)strtol(argv[1], NULL, 10));
+    lag_ns = strtoll(argv[2], NULL, 10) * 1000;
     need(bind(listener, (struct sockaddr *)&own, length) == 0 && listen(listener, 16) == 0, "bind");
     need(getsockname(listener, (struct sockaddr *)&own, &length) == 0, "getsockname");
     printf("%d\n", ntohs(own.sin_port));
