@@ -7,7 +7,7 @@
 #include "lease/several/majority.h"
 #include "lease/several/tally.h"
 
-enum { POLL_LOOK_MS = 2 }; /* how often to look for a link that is about to be up */
+enum { ATTEMPT_LOOK_MS = 2 }; /* how often to look for a link that is about to be up */
 
 /* The masters to be asked now: those where nothing is held or under way. */
 static bool attempt_choose(struct hli_ballot *ballot, bool chosen[HLI_QUORUM_LIMIT])
@@ -93,9 +93,8 @@ static void attempt_win(struct hli_ballot *ballot)
 {
     struct hli_tally_reply reply;
 
-    atomic_store(&ballot->due_at,
-                 attempt_ends_at(ballot)); /* of those that have not answered yet */
-
+    /* Of those that have not answered yet. */
+    atomic_store(&ballot->due_at, attempt_ends_at(ballot));
     hli_attempt_answer(
         ballot, &(const struct hli_answer){.verdict = HLI_REPLIED, .reply = hli_tally_yes(&reply)});
     hli_majority_judge(ballot); /* also by what was lost since the votes were counted */
@@ -193,5 +192,5 @@ void hli_attempt_step(struct hli_ballot *ballot)
     if (hli_ballot_count(ballot).asked == 0 && !awaits)
         attempt_fail(ballot);
     else if (awaits)
-        hli_ballot_set_due(ballot, hli_earlier(ends_at, hli_after_ms(hli_now(), POLL_LOOK_MS)));
+        hli_ballot_set_due(ballot, hli_earlier(ends_at, hli_after_ms(hli_now(), ATTEMPT_LOOK_MS)));
 }
