@@ -30,6 +30,7 @@
 #define LOCKS "redisson_lock__channel:{n} SPUBLISH"
 #define PERMITS "redisson_sc:{n} SPUBLISH"
 #define READERS "redisson_rwlock:{n} SPUBLISH"
+#define REDLOCKS "hirelock_redlock:{n} SPUBLISH"
 #define LATCHES "redisson_countdownlatch__channel__{n} SPUBLISH"
 #define RELEASE LOCKS " " QUEUE " hirelock:{n}: 4000 hirelock:{n} 1 SHARDNUMSUB"
 #define UUID "0d1c2b3a-4f5e-6789-abcd-ef0123456789"
@@ -42,6 +43,7 @@
 #define READS(reader)                                                                              \
     "HSET n mode read " reader " 1|PEXPIRE n 60000|SET " HOLD(reader) " 1 PX 9000|"
 #define OVER(reader) "HSET n " reader " 1|"
+#define SAYS(value) "SET n " value " PX 60000|"
 #define IS_OUT(score) "SET n 2|ZADD " OUT " " score " " ID "|"
 
 enum { SCENE_KEYS = 8 };
@@ -136,6 +138,15 @@ static const struct scene {
     {HLI_SCRIPT_PERMIT_RECLAIM, "SET n 2|", "n " OUT, "5000 99999999999999 " ID " 1"},
     {HLI_SCRIPT_PERMIT_SET, IS_OUT("1"), "n " OUT, "5 0 " PERMITS},
     {HLI_SCRIPT_PERMIT_UPDATE_LEASE, IS_OUT("99999999999999"), "n " OUT, ID " 5000 " PERMITS},
+    {HLI_SCRIPT_REDLOCK_ACQUIRE, "", "n", "A:1 5000"},
+    {HLI_SCRIPT_REDLOCK_ACQUIRE, SAYS("A:1"), "n", "A:1 70000"},
+    {HLI_SCRIPT_REDLOCK_ACQUIRE, SAYS("D:1"), "n", "A:1 5000"},
+    {HLI_SCRIPT_REDLOCK_RELEASE, SAYS("A:1"), "n", "A:1 0 " REDLOCKS},
+    {HLI_SCRIPT_REDLOCK_RELEASE, SAYS("A:1"), "n", "A:1 500 " REDLOCKS},
+    {HLI_SCRIPT_REDLOCK_RENEW, SAYS("A:1"), "n", "70000 A:1"},
+    {HLI_SCRIPT_REDLOCK_RENEW, SAYS("A:1") "SET m{n} A:2 PX 500|", "n m{n}", "70000 A:1 A:2"},
+    {HLI_SCRIPT_REDLOCK_INSPECT, SAYS("A:1"), "n", ""},
+    {HLI_SCRIPT_REDLOCK_FORCE_RELEASE, SAYS("A:1"), "n", REDLOCKS},
     {HLI_SCRIPT_RW_READ_ACQUIRE, "", "n " WRITER " " HOLD("R:1"), "R:1 5000 1 " WRITER " -"},
     {HLI_SCRIPT_RW_READ_ACQUIRE, READS("R:1") "SET " WRITER " W:1|", "n " WRITER " " HOLD("R:1"),
      "R:1 5000 1 " WRITER " -"},
