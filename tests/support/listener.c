@@ -41,11 +41,29 @@ static int listener_socket(int family)
     return fd;
 }
 
+/* A name among abstract sockets (unix(7)), which goes with the process. */
+int listener_reserve(int port)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = listener_socket(AF_UNIX);
+    snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "hl-test-port-%d", port);
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
 static int listener_random_port(void)
 {
-    uint16_t random = 0;
-    must(getrandom(&random, sizeof random, 0) == sizeof random);
-    return 12000 + random % 20000;
+    int fd = -1, port = 0;
+    while (fd < 0) {
+        uint16_t random = 0;
+        must(getrandom(&random, sizeof random, 0) == sizeof random);
+        port = 12000 + random % 20000;
+        fd = listener_reserve(port);
+    }
+    close(fd);
+    return port;
 }
 
 /* Bound to the port but not listening yet; -1 when another socket has it. */

@@ -14,6 +14,10 @@ int listener_open_tcp(int *ret_port);
 int listener_open_tcp_at(int port); /* -1 when the port is in use */
 int listener_open_unix(const char *path);
 
+/* Keeps the port from being drawn by any test until this descriptor is closed; -1: it is kept
+ * already. For a port that is not listened at meanwhile. */
+int listener_reserve(int port);
+
 /* Non-blocking connected sockets; -1 with errno when no program listens. */
 int listener_connect_tcp(int port);
 int listener_connect_unix(const char *path);

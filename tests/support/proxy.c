@@ -34,7 +34,8 @@ struct proxy {
     pthread_cond_t turned;
     uint64_t wanted, seen; /* controls asked for; of them, seen by a whole turn */
     bool stopping, refusing;
-    int listen_fd; /* -1 while refusing */
+    int listen_fd;  /* -1 while refusing */
+    int reserve_fd; /* of the port, so that no other test takes it meanwhile; or -1 */
     int accepted;
     struct proxy_pipe *pipes; /* newest first, closed ones included for their counters */
     struct proxy_faults faults;
@@ -175,6 +176,7 @@ struct proxy *proxy_start(const struct proxy_options *options)
     struct proxy *proxy = calloc(1, sizeof *proxy);
     must(proxy);
     proxy->server_port = options->server_port;
+    proxy->reserve_fd = -1;
     if (options->server_path)
         snprintf(proxy->server_path, sizeof proxy->server_path, "%s", options->server_path);
     if (options->listen_path) {
@@ -183,6 +185,7 @@ struct proxy *proxy_start(const struct proxy_options *options)
         proxy->listen_fd = listener_open_unix(options->listen_path);
     } else {
         proxy->listen_fd = listener_open_tcp(&proxy->port);
+        proxy->reserve_fd = listener_reserve(proxy->port);
         snprintf(proxy->url, sizeof proxy->url, "%s://127.0.0.1:%d",
                  options->tls ? "rediss" : "redis", proxy->port);
     }
@@ -215,6 +218,8 @@ void proxy_stop(struct proxy *proxy)
         proxy->pipes = pipe->next;
         proxy_pipe_free(pipe);
     }
+    if (proxy->reserve_fd >= 0)
+        close(proxy->reserve_fd);
     if (proxy->listen_fd >= 0)
         close(proxy->listen_fd);
     if (!proxy->port)
