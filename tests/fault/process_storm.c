@@ -3,11 +3,10 @@
 
 /* Processes that are stopped, let go on and killed at random, while all of them want the same few
  * locks: no two of them ever believe at the same time that they hold one lock. */
-#include "process_kit.h"
+#include "storm_kit.h"
 
 #include <signal.h>
 
-#include "support/history.h"
 #include "support/process.h"
 #include "support/redis_probe.h"
 
@@ -31,33 +30,6 @@ struct actor {
     atomic_bool *is_over;
 };
 
-static void history_path(char path[128], int number)
-{
-    snprintf(path, 128, "%s/history.%d", redis_server_dir(server), number);
-}
-
-/* What is_held says is believed as of the moment before it was asked: the process may be stopped
- * right after. */
-static bool actor_believes(struct history_record *record, const hl_lock *lock)
-{
-    int64_t asked_at = now_ns();
-    if (!hl_lock_is_held(lock, NULL))
-        return false;
-    history_until(record, asked_at);
-    return true;
-}
-
-static void actor_hold(struct actor *actor, hl_lock *lock, uint32_t number, unsigned looks)
-{
-    struct history_record *record = history_enter(actor->history, number, actor->owner);
-    history_until(record, 1); /* nothing is believed yet */
-    while (looks-- > 0 && actor_believes(record, lock))
-        deadline_nap();
-    history_leave(record);
-    int code = hl_lock_release(lock, NULL);
-    check_msg(code == HL_OK || code == HL_ELOST || code == HL_EINDOUBT, "%s", hl_err_name(code));
-}
-
 static void *actor_run(void *arg)
 {
     struct actor *actor = arg;
@@ -73,7 +45,7 @@ static void *actor_run(void *arg)
         check_msg(code == HL_OK || code == HL_ETIMEDOUT || code == HL_ECONN, "%s",
                   hl_err_name(code));
         if (code == HL_OK)
-            actor_hold(actor, lock[number], number, turn * 7 % 40);
+            storm_hold(actor->history, actor->owner, lock[number], number, turn * 7 % 40);
     }
     for (int i = 0; i < LOCKS; i++)
         free_lock(lock[i]);

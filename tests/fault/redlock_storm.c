@@ -6,11 +6,10 @@
  * empty, and they themselves are stopped: no two of them ever believe at the same time that they
  * hold one lock.
  */
-#include "process_kit.h"
+#include "storm_kit.h"
 
 #include <signal.h>
 
-#include "support/history.h"
 #include "support/masters.h"
 #include "support/process.h"
 
@@ -28,33 +27,6 @@ struct taker {
 static int64_t lease_ms(void)
 {
     return slow_ms(LEASE_MS);
-}
-
-static void history_path(char path[128], int number)
-{
-    snprintf(path, 128, "%s/history.%d", redis_server_dir(server), number);
-}
-
-/* What is_held says is believed as of the moment before it was asked: the process may be stopped
- * right after. */
-static bool taker_believes(struct history_record *record, const hl_lock *lock)
-{
-    int64_t asked_at = now_ns();
-    if (!hl_lock_is_held(lock, NULL))
-        return false;
-    history_until(record, asked_at);
-    return true;
-}
-
-static void taker_hold(struct taker *taker, hl_lock *lock, uint32_t number, unsigned looks)
-{
-    struct history_record *record = history_enter(taker->history, number, taker->owner);
-    history_until(record, 1); /* nothing is believed yet */
-    while (looks-- > 0 && taker_believes(record, lock))
-        deadline_nap();
-    history_leave(record);
-    int code = hl_lock_release(lock, NULL);
-    check_msg(code == HL_OK || code == HL_ELOST || code == HL_EINDOUBT, "%s", hl_err_name(code));
 }
 
 static void *taker_run(void *arg)
@@ -76,7 +48,7 @@ static void *taker_run(void *arg)
         check_msg(code == HL_OK || code == HL_ETIMEDOUT || code == HL_ECONN || code == HL_ESERVER,
                   "%s", hl_err_name(code));
         if (code == HL_OK)
-            taker_hold(taker, lock[number], number, turn * 7 % 40);
+            storm_hold(taker->history, taker->owner, lock[number], number, turn * 7 % 40);
     }
     for (int i = 0; i < LOCKS; i++)
         free_lock(lock[i]);
