@@ -17,32 +17,6 @@ enum {
 };
 
 static void conn_flush(void *arg);
-static void conn_read_on(void *arg);
-static void conn_check_rest(void *arg);
-
-void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop,
-                   const struct hli_conn_events *events, void *arg)
-{
-    *conn = (struct hli_conn){.loop = loop, .events = events, .arg = arg};
-    conn->flush = (struct hli_task){.run = conn_flush, .arg = conn};
-    conn->read_on = (struct hli_task){.run = conn_read_on, .arg = conn};
-    conn->timeout = (struct hli_timer){.run = hli_conn_time_out, .arg = conn};
-    conn->idle = (struct hli_timer){.run = conn_check_rest, .arg = conn};
-    atomic_init(&conn->fd, -1);
-    hli_mutex_init(&conn->mutex);
-    hli_outbox_init(&conn->outbox);
-    hli_reader_init(&conn->reader, events->is_plain || events->is_plain_message);
-    TAILQ_INIT(&conn->in_flight);
-    hli_confirm_init(&conn->confirm);
-}
-
-void hli_conn_deinit(struct hli_conn *conn)
-{
-    HLI_CHECK(!conn->is_open && TAILQ_EMPTY(&conn->in_flight));
-    hli_outbox_deinit(&conn->outbox);
-    hli_reader_deinit(&conn->reader);
-    hli_mutex_deinit(&conn->mutex);
-}
 
 unsigned hli_conn_in_flight(const struct hli_conn *conn)
 {
@@ -168,6 +142,58 @@ bool hli_conn_retire(struct hli_conn *conn)
         conn->is_ready = false;
     hli_mutex_unlock(&conn->mutex);
     return is_idle;
+}
+
+void hli_conn_free_events(struct hli_conn *conn)
+{
+    if (conn->readable)
+        event_free(conn->readable);
+    if (conn->writable)
+        event_free(conn->writable);
+    conn->readable = conn->writable = NULL;
+}
+
+void hli_conn_close(struct hli_conn *conn, const hl_error *err)
+{
+    struct hli_ops orphans = TAILQ_HEAD_INITIALIZER(orphans);
+    struct hli_answer unknown = {.verdict = HLI_UNKNOWN, .code = err->code, .text = err->text};
+    struct hli_op *op;
+
+    hli_mutex_lock(&conn->mutex);
+    bool was_open = conn->is_open;
+    conn->is_open = conn->is_ready = false;
+    conn->is_watched = conn->is_resting = false;
+    if (was_open)
+        hli_reader_take(&conn->reader, &conn->mutex); /* it may unlock the mutex */
+    atomic_store(&conn->in_flight_count, 0);
+    conn->oldest_replies = 0;
+    hli_confirm_drop(&conn->confirm, &orphans);
+    hli_ops_append(&orphans, &conn->in_flight);
+    atomic_store(&conn->fd, -1);
+    hli_mutex_unlock(&conn->mutex);
+    if (!was_open)
+        return;
+
+    hli_timer_clear(conn->loop, &conn->timeout);
+    hli_timer_clear(conn->loop, &conn->idle);
+    hli_conn_free_events(conn);
+    hli_mutex_lock(&conn->mutex);
+    hli_reader_close(&conn->reader);
+    hli_outbox_close(&conn->outbox);
+    hli_mutex_unlock(&conn->mutex);
+    conn->events->closed(conn, err);
+    while ((op = TAILQ_FIRST(&orphans))) {
+        TAILQ_REMOVE(&orphans, op, link);
+        op->done(op, &unknown);
+    }
+}
+
+void hli_conn_fail(struct hli_conn *conn, int code, const char *text)
+{
+    hl_error err;
+
+    hli_fail(&err, code, "%s", text);
+    hli_conn_close(conn, &err);
 }
 
 /* Is another reply to this request to come? An error ends it, but for that to ASKING. */
@@ -429,4 +455,11 @@ void hli_conn_on_writable(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what;
     conn_flush(arg);
+}
+
+void hli_conn_init_tasks(struct hli_conn *conn)
+{
+    conn->flush = (struct hli_task){.run = conn_flush, .arg = conn};
+    conn->read_on = (struct hli_task){.run = conn_read_on, .arg = conn};
+    conn->idle = (struct hli_timer){.run = conn_check_rest, .arg = conn};
 }

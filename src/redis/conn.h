@@ -128,19 +128,18 @@ unsigned hli_conn_unqueue(struct hli_conn *conn, struct hli_op *oldest);
 /* hli_conn_close() for this reason. */
 void hli_conn_fail(struct hli_conn *conn, int code, const char *text);
 
-/* Loop thread, as all below; for conn_life.c. Takes the role and reads. True when something was
- * read, and there may be more. */
-bool hli_conn_read(struct hli_conn *conn);
-void hli_conn_on_readable(int fd, short what, void *conn);
-void hli_conn_on_writable(int fd, short what, void *conn);
-
-/* For conn.c: the timer of the oldest request in flight. */
-void hli_conn_time_out(void *conn);
-
 /* With the role: the WAIT was answered. Ends the requests that it confirms. */
 void hli_conn_confirm(struct hli_conn *conn, const struct hli_answer *waited);
 
 /* In a forked child: closes the socket and sends nothing. */
 void hli_conn_abandon(struct hli_conn *conn);
+
+/* For conn_life.c, as all below. Takes the role and reads: true when something was read, and there
+ * may be more. Loop thread. */
+bool hli_conn_read(struct hli_conn *conn);
+void hli_conn_on_readable(int fd, short what, void *conn);
+void hli_conn_on_writable(int fd, short what, void *conn);
+void hli_conn_init_tasks(struct hli_conn *conn);
+void hli_conn_free_events(struct hli_conn *conn);
 
 #endif

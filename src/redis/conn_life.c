@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* A connection's life: it is opened, its requests are overdue, it is closed. */
+/* A connection's life: it is opened, its requests are overdue, it is left in a forked child. */
 #include "redis/conn.h"
 
+#include "base/check.h"
 #include "base/error.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ static hli_ns conn_overdue_at(struct hli_conn *conn)
 
 /* The oldest request is overdue, or the timer was set for a request that is answered by now. If the
  * process was stopped, answers may be in the socket: they are read before the connection closes. */
-void hli_conn_time_out(void *arg)
+static void conn_time_out(void *arg)
 {
     struct hli_conn *conn = arg;
     hli_ns due = conn_overdue_at(conn);
@@ -52,13 +53,26 @@ void hli_conn_time_out(void *arg)
     hli_conn_close(conn, &err);
 }
 
-static void conn_free_events(struct hli_conn *conn)
+void hli_conn_init(struct hli_conn *conn, struct hli_loop *loop,
+                   const struct hli_conn_events *events, void *arg)
 {
-    if (conn->readable)
-        event_free(conn->readable);
-    if (conn->writable)
-        event_free(conn->writable);
-    conn->readable = conn->writable = NULL;
+    *conn = (struct hli_conn){.loop = loop, .events = events, .arg = arg};
+    hli_conn_init_tasks(conn);
+    conn->timeout = (struct hli_timer){.run = conn_time_out, .arg = conn};
+    atomic_init(&conn->fd, -1);
+    hli_mutex_init(&conn->mutex);
+    hli_outbox_init(&conn->outbox);
+    hli_reader_init(&conn->reader, events->is_plain || events->is_plain_message);
+    TAILQ_INIT(&conn->in_flight);
+    hli_confirm_init(&conn->confirm);
+}
+
+void hli_conn_deinit(struct hli_conn *conn)
+{
+    HLI_CHECK(!conn->is_open && TAILQ_EMPTY(&conn->in_flight));
+    hli_outbox_deinit(&conn->outbox);
+    hli_reader_deinit(&conn->reader);
+    hli_mutex_deinit(&conn->mutex);
 }
 
 static bool conn_open_events(struct hli_conn *conn, int fd)
@@ -80,47 +94,12 @@ int hli_conn_open(struct hli_conn *conn, int fd, struct hli_tls *tls)
     int reason = errno;
     if (!is_open) {
         atomic_store(&conn->fd, -1);
-        conn_free_events(conn);
+        hli_conn_free_events(conn);
         hli_reader_close(&conn->reader);
     }
     hli_mutex_unlock(&conn->mutex);
     errno = reason;
     return is_open ? 0 : HL_ENOMEM;
-}
-
-void hli_conn_close(struct hli_conn *conn, const hl_error *err)
-{
-    struct hli_ops orphans = TAILQ_HEAD_INITIALIZER(orphans);
-    struct hli_answer unknown = {.verdict = HLI_UNKNOWN, .code = err->code, .text = err->text};
-    struct hli_op *op;
-
-    hli_mutex_lock(&conn->mutex);
-    bool was_open = conn->is_open;
-    conn->is_open = conn->is_ready = false;
-    conn->is_watched = conn->is_resting = false;
-    if (was_open)
-        hli_reader_take(&conn->reader, &conn->mutex); /* it may unlock the mutex */
-    atomic_store(&conn->in_flight_count, 0);
-    conn->oldest_replies = 0;
-    hli_confirm_drop(&conn->confirm, &orphans);
-    hli_ops_append(&orphans, &conn->in_flight);
-    atomic_store(&conn->fd, -1);
-    hli_mutex_unlock(&conn->mutex);
-    if (!was_open)
-        return;
-
-    hli_timer_clear(conn->loop, &conn->timeout);
-    hli_timer_clear(conn->loop, &conn->idle);
-    conn_free_events(conn);
-    hli_mutex_lock(&conn->mutex);
-    hli_reader_close(&conn->reader);
-    hli_outbox_close(&conn->outbox);
-    hli_mutex_unlock(&conn->mutex);
-    conn->events->closed(conn, err);
-    while ((op = TAILQ_FIRST(&orphans))) {
-        TAILQ_REMOVE(&orphans, op, link);
-        op->done(op, &unknown);
-    }
 }
 
 void hli_conn_abandon(struct hli_conn *conn)
@@ -130,12 +109,4 @@ void hli_conn_abandon(struct hli_conn *conn)
     hli_reader_abandon(&conn->reader);
     if (fd >= 0)
         close(fd);
-}
-
-void hli_conn_fail(struct hli_conn *conn, int code, const char *text)
-{
-    hl_error err;
-
-    hli_fail(&err, code, "%s", text);
-    hli_conn_close(conn, &err);
 }

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /* A link from the inside, for the files that implement it: link.c has its states, link_connect.c an
- * attempt to connect, link_server.c what it knows of its server; above them, link_answers.c has its
- * requests and what its connections tell, and lanes.c, on top, the links to one server together. */
+ * attempt to connect, link_server.c what it knows of its server, link_life.c its timer; above them,
+ * link_answers.c has its requests and what its connections tell, and lanes.c, on top, the links to
+ * one server together. */
 #ifndef HLI_REDIS_LINK_STATE_H
 #define HLI_REDIS_LINK_STATE_H
 
@@ -13,6 +14,7 @@
 #include "redis/relogin.h"
 
 enum { HLI_LINK_COMMANDS, HLI_LINK_PUBSUB, HLI_LINK_CONNS };
+enum { HLI_LINK_KEEPALIVE_MS = 5000 };
 enum hli_link_state {
     HLI_LINK_STOPPED,
     HLI_LINK_WAITING,
