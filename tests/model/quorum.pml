@@ -520,9 +520,9 @@ end:
         d_step { give_all_back(p); sort() } }
     /* Of a hold: a master that has no vote for it is asked anew; and not waited for for ever. */
     :: atomic { REASKS && state[p] == holds && !ANY(IS_ASKED) && ANY(HAS_NO_VOTE) ->
-        d_step { ask_masters(); sort() } } /* C: majority_rest */
+        d_step { ask_masters(); sort() } } /* C: ballot_rest */
     :: atomic { state[p] == holds && ANY(IS_ASKED) && !ANY(IS_SLOW) ->
-        d_step { withdraw_all(p); sort() } } /* C: majority_go_on */
+        d_step { withdraw_all(p); sort() } } /* C: ballot_go_on */
     :: atomic { RENEWS && state[p] == holds && ANY(CAN_RENEW) -> CHOOSE(CAN_RENEW);
         if
         :: is_read = true

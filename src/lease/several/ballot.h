@@ -39,18 +39,6 @@ struct hli_ballot {
     struct hli_vote votes[];
 };
 
-/* Formats of a Redlock's kind. Errors: HL_ENOMEM. */
-int hli_ballot_acquire(const struct hli_tenure *tenure, struct hli_op *op,
-                       const struct hli_acquire_request *request);
-int hli_ballot_release(const struct hli_tenure *tenure, struct hli_op *op,
-                       const struct hli_release_request *release_request);
-
-/* The hooks of a Redlock's kind (kind.h). */
-extern const struct hli_quorum_hooks hli_ballot_hooks;
-
-/* There is news of a vote: makes the steps. Without a mutex; the caller has a reference. */
-void hli_ballot_kick(struct hli_ballot *ballot);
-
 /* What the votes come to. */
 struct hli_ballot_count {
     size_t held, asked, no;

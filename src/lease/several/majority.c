@@ -4,10 +4,7 @@
 #include "lease/several/majority.h"
 
 #include "lease/hold/loss.h"
-#include "lease/several/attempt.h"
 #include "lease/state/notice.h"
-
-enum { MAJORITY_LOOK_MS = 20 }; /* how often to look if NARROW can be told */
 
 /* Until when a majority is sure: the votes that last longest count. 0: there is none. Name mutex.
  */
@@ -97,66 +94,4 @@ void hli_majority_drop_lost(struct hli_ballot *ballot)
         else
             hli_vote_release(vote);
     }
-}
-
-/* Of a hold: the masters that were asked have had their time; or those that have no vote for it are
- * asked again, a third of the lease later each time, while the watchdog renews the hold: else
- * masters that restart one after the other would use the majority up. */
-static void majority_go_on(struct hli_ballot *ballot)
-{
-    bool asks_again = ballot->is_resting;
-
-    atomic_store(&ballot->due_at, HLI_NEVER);
-    hli_ballot_withdraw(ballot, HL_ECONN);
-    if (!asks_again)
-        return;
-    ballot->spec.number = hli_client_next_number(ballot->tenure.name->client);
-    hli_attempt_ask(ballot);
-    hli_ballot_set_due(ballot, hli_after_ms(hli_now(), ballot->vote_ms));
-}
-
-/* False: not now, for the owner does not know of its hold yet, or another warning is under way. */
-static bool majority_tell_narrow(struct hli_ballot *ballot)
-{
-    struct hli_tenure *tenure = &ballot->tenure;
-    struct hli_turn turn;
-
-    hli_turn_begin(&turn, tenure->name);
-    if (tenure->state == HLI_TENURE_OWN && tenure->hold.is_accepted && !tenure->warning.is_queued) {
-        ballot->is_narrow = true;
-        hli_count(&tenure->name->client->counters.narrow);
-        hli_notice_warning(&turn, tenure, HL_EVENT_NARROW);
-    }
-    hli_turn_end(&turn);
-    return ballot->is_narrow;
-}
-
-/* All masters that were asked have answered, or have had their time. */
-static void majority_rest(struct hli_ballot *ballot, size_t held)
-{
-    const struct hli_quorum *quorum = hli_ballot_quorum(ballot);
-
-    if (held > quorum->majority)
-        ballot->is_narrow = false;
-    if (held == quorum->majority && !ballot->is_narrow && !majority_tell_narrow(ballot)) {
-        ballot->is_resting = false;
-        hli_ballot_set_due(ballot, hli_after_ms(hli_now(), MAJORITY_LOOK_MS));
-    } else if (held == quorum->count || !ballot->spec.is_watched) {
-        ballot->is_resting = false;
-        atomic_store(&ballot->due_at, HLI_NEVER);
-    } else if (!ballot->is_resting) {
-        ballot->is_resting = true;
-        hli_ballot_set_due(ballot, hli_after_ms(hli_now(), ballot->spec.lease_ms / 3));
-    }
-}
-
-/* The tenure holds. */
-void hli_majority_hold(struct hli_ballot *ballot)
-{
-    hli_majority_drop_lost(ballot);
-    if (hli_ballot_is_due(ballot))
-        majority_go_on(ballot);
-    const struct hli_ballot_count count = hli_ballot_count(ballot);
-    if (count.asked == 0)
-        majority_rest(ballot, count.held);
 }

@@ -7,9 +7,6 @@
 
 #include "lease/several/ballot.h"
 
-/* The step of a tenure that holds. */
-void hli_majority_hold(struct hli_ballot *ballot);
-
 /* A vote has been accepted: it counts, unless it has been lost since. */
 void hli_majority_add(struct hli_ballot *ballot, struct hli_vote *vote, hli_ns until);
 

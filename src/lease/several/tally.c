@@ -184,21 +184,10 @@ int hli_tally_write(const struct hli_ballot *ballot, size_t yes, bool is_busy,
     return tally.code < 0 && tally.code != HL_ENOTOWNER ? tally.code : HL_ECONN;
 }
 
-void hli_tally_count(hl_client *client, const struct hli_vote *vote)
-{
-    struct hli_counters *counters = &client->counters;
-
-    if (hli_vote_state_of(vote) == HLI_VOTE_NONE && vote->code == HL_ECANCELED)
-        return; /* its answer was not awaited */
-    hli_count(hli_vote_state_of(vote) == HLI_VOTE_HELD ? &counters->votes
-              : vote->code == HL_EBUSY                 ? &counters->votes_refused
-                                                       : &counters->votes_missing);
-}
-
 void hli_tally_miss(const struct hli_ballot *ballot, struct hli_vote *vote, int code)
 {
     vote->code = code;
-    hli_tally_count(ballot->tenure.name->client, vote);
+    hli_vote_count(ballot->tenure.name->client, vote);
 }
 
 void hli_tally_twin(const struct hli_quorum *quorum, struct hli_vote *vote, size_t twin)

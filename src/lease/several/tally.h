@@ -36,9 +36,6 @@ int hli_tally_write(const struct hli_ballot *ballot, size_t yes, bool is_busy,
 /* The text behind "acquire 'name': ". */
 const char *hli_tally_reason(const hl_error *err);
 
-/* Counts a vote that has its result. */
-void hli_tally_count(hl_client *client, const struct hli_vote *vote);
-
 /* This vote is not asked for: its master cannot be reached. */
 void hli_tally_miss(const struct hli_ballot *ballot, struct hli_vote *vote, int code);
 

@@ -6,22 +6,21 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "lease/hold/hold.h"
-#include "lease/several/ballot.h"
 
 static void vote_unref(struct hli_vote *vote)
 {
-    hli_tenure_unref(&vote->ballot->tenure); /* the vote's */
+    hli_tenure_unref(vote->whole); /* the vote's */
 }
 
 /* The reference keeps the ballot beside a thread that makes its steps at once. */
 static void vote_report(struct hli_vote *vote, enum hli_vote_state state)
 {
-    struct hli_ballot *ballot = vote->ballot;
+    struct hli_tenure *whole = vote->whole;
 
-    hli_tenure_ref(&ballot->tenure);
+    hli_tenure_ref(whole);
     atomic_store(&vote->state, state);
-    hli_ballot_kick(ballot);
-    hli_tenure_unref(&ballot->tenure);
+    whole->name->kind->quorum->act(whole);
+    hli_tenure_unref(whole);
 }
 
 static void vote_answered(struct hli_wait *wait)
@@ -67,7 +66,7 @@ void hli_vote_ask(struct hli_vote *vote, const struct hli_vote_spec *spec)
 {
     hl_client *client = vote->name->client;
 
-    hli_tenure_ref(&vote->ballot->tenure); /* the vote's */
+    hli_tenure_ref(vote->whole); /* the vote's */
     atomic_store(&vote->state, HLI_VOTE_ASKS);
     vote->err = (hl_error)HL_ERROR_INIT;
     vote->code = vote_init_acquire(vote, spec);
@@ -234,4 +233,15 @@ void hli_vote_deinit(struct hli_vote *vote)
     if (vote->has_acquire)
         hli_acquire_deinit(&vote->acquire);
     vote->has_acquire = false;
+}
+
+void hli_vote_count(hl_client *client, const struct hli_vote *vote)
+{
+    struct hli_counters *counters = &client->counters;
+
+    if (hli_vote_state_of(vote) == HLI_VOTE_NONE && vote->code == HL_ECANCELED)
+        return; /* its answer was not awaited */
+    hli_count(hli_vote_state_of(vote) == HLI_VOTE_HELD ? &counters->votes
+              : vote->code == HL_EBUSY                 ? &counters->votes_refused
+                                                       : &counters->votes_missing);
 }

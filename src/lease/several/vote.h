@@ -11,8 +11,6 @@
 #include "lease/acquire/acquire.h"
 #include "lease/hold/release_call.h"
 
-struct hli_ballot;
-
 enum hli_vote_state {
     HLI_VOTE_NONE,     /* nothing is under way, and nothing is held */
     HLI_VOTE_ASKS,     /* the acquire is begun, as in the states below the vote has a reference on
@@ -24,11 +22,11 @@ enum hli_vote_state {
 };
 
 struct hli_vote {
-    struct hli_ballot *ballot; /* borrowed; immutable, as the name */
-    struct hli_name *name;     /* borrowed: the voter's */
-    _Atomic int state;         /* hli_vote_state */
-    int code;                  /* of the last acquire, or of its release; HL_ENOTOWNER: none yet */
-    bool has_acquire;          /* `acquire` is initialised */
+    struct hli_tenure *whole; /* of the ballot; borrowed; immutable, as the name */
+    struct hli_name *name;    /* borrowed: the voter's */
+    _Atomic int state;        /* hli_vote_state */
+    int code;                 /* of the last acquire, or of its release; HL_ENOTOWNER: none yet */
+    bool has_acquire;         /* `acquire` is initialised */
     struct hli_acquire acquire;
     struct hli_release_wait released;
     hl_error err;
@@ -67,5 +65,8 @@ void hli_vote_release(struct hli_vote *vote);
 /* RELEASED to NONE; `code` has the result. */
 void hli_vote_end(struct hli_vote *vote);
 void hli_vote_deinit(struct hli_vote *vote); /* NONE */
+
+/* Adds its result to the statistics of this client. */
+void hli_vote_count(hl_client *client, const struct hli_vote *vote);
 
 #endif

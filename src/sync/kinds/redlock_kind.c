@@ -3,7 +3,7 @@
 /* The Redlock's kinds, and the words of its requests: those at one server, and those at all
  * masters.
  */
-#include "lease/several/ballot.h"
+#include "lease/several/ballot_steps.h"
 #include "lease/several/voter.h"
 #include "lease/state/command.h"
 #include "sync/kinds/redlock.h"
