@@ -225,20 +225,21 @@ GraceLaw(gives_larger_tokens_though_the_counter_is_lost)
 GraceLaw(lets_a_hold_end_of_which_less_is_left_than_an_old_master_may_go_on)
 {
     static struct events events;
+    const int64_t lease_ms = 3 * LEASE_MS; /* the rest of it is enough for a restart */
+    grace_serve(server, false);
     hl_client *client = open_client(
-        CLIENT(.failover_grace_ms = 2 * LEASE_MS, .old_master_ms = LEASE_MS, .backoff_max_ms = 100,
-               .watchdog_timeout_ms = LEASE_MS, .outage_timeout_ms = slow_ms(60000),
+        CLIENT(.failover_grace_ms = 2 * lease_ms, .old_master_ms = lease_ms, .backoff_max_ms = 100,
+               .watchdog_timeout_ms = lease_ms, .outage_timeout_ms = slow_ms(60000),
                .on_event = count_event, .arg = &events));
     hl_lock *lock = new_lock(client, "stock");
 
-    await_grace(client);
     expect_ok(hl_lock_acquire(lock, ERR));
     restart_empty();
-    check(events_wait(&events, HL_EVENT_GRACE, 2, 20000));
+    check(events_wait(&events, HL_EVENT_GRACE, 1, 20000));
     hl_error err = HL_ERROR_INIT;
-    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = LEASE_MS), &err), HL_ESERVER);
+    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = lease_ms), &err), HL_ESERVER);
     check_has(err.text, "less than old_master_ms was left");
-    expect_outcome(hl_lock_update_lease(lock, NULL, LEASE_MS, &err), HL_ESERVER);
+    expect_outcome(hl_lock_update_lease(lock, NULL, lease_ms, &err), HL_ESERVER);
     expect_ok(hl_lock_acquire(lock, ERR)); /* a level more of what is left */
     expect_ok(hl_lock_release(lock, ERR));
     check(events_wait(&events, HL_EVENT_LOST, 1, 60000));
