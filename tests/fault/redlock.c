@@ -143,6 +143,24 @@ MastersLaw(redlock, does_not_wait_for_masters_that_stand_still_and_leaves_nothin
 
 /* The hold was at three masters, and the release has the answers of two: the lock is free for all,
  * and so for the owners of this process. */
+/* Two masters have not answered yet, and one has lost its key: what they are asked for is no part
+ * of the hold, and so of its release. */
+MastersLaw(redlock, is_told_as_lost_by_its_release_while_other_masters_are_still_asked)
+{
+    hl_client **clients = open_masters(CLIENT(.request_timeout_ms = 600000));
+    hl_lock *lock =
+        new_redlock_of(clients, masters.count, "stock",
+                       REDLOCK(.vote_timeout_ms = 7000, .flags = HL_REDLOCK_NO_RESTART_DELAY));
+    redis_server_freeze(masters.server[3]);
+    redis_server_freeze(masters.server[4]);
+    expect_ok(hl_lock_try_acquire(lock, ERR));
+    redis_do(masters.server[2], "DEL stock");
+    expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
+    redis_server_thaw(masters.server[3]);
+    redis_server_thaw(masters.server[4]);
+    expect_masters_with("stock", 0);
+}
+
 MastersLaw(redlock, is_handed_over_while_a_master_that_had_it_stands_still)
 {
     hl_client **clients = open_masters(CLIENT(.request_timeout_ms = 600000));

@@ -34,6 +34,7 @@ struct hli_ballot {
     /* Stepping thread. */
     bool is_begun;   /* the votes were asked for this answer */
     bool is_over;    /* it is released: what a vote gets now is given back */
+    uint32_t let_go; /* of the release: a bit for each vote that it lets go of */
     bool is_narrow;  /* NARROW was reported */
     bool is_resting; /* no master is asked until due_at */
     struct hli_vote votes[];

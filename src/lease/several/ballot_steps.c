@@ -131,11 +131,12 @@ static void ballot_end_release(struct hli_ballot *ballot)
 
     for (size_t i = 0; i < quorum->count; i++) {
         const struct hli_vote *vote = &ballot->votes[i];
-        enum hli_vote_state state = hli_vote_state_of(vote);
-        pending += state == HLI_VOTE_RELEASES || state == HLI_VOTE_RELEASED;
-        released += state == HLI_VOTE_NONE && vote->code == HL_OK;
-        if (state == HLI_VOTE_NONE && vote->code != HL_OK && vote->code != HL_ELOST &&
-            vote->code != HL_ENOTOWNER)
+        if (!(ballot->let_go >> i & 1))
+            continue; /* it was not held: its code says why */
+        bool is_done = hli_vote_state_of(vote) == HLI_VOTE_NONE;
+        pending += !is_done;
+        released += is_done && vote->code == HL_OK;
+        if (is_done && vote->code != HL_OK && vote->code != HL_ELOST)
             doubted = vote;
     }
     if (released < quorum->majority && pending > 0)
@@ -157,12 +158,14 @@ static void ballot_begin_release(struct hli_ballot *ballot)
     ballot->is_over = true;
     for (size_t i = 0; i < hli_ballot_quorum(ballot)->count; i++) {
         struct hli_vote *vote = &ballot->votes[i];
-        if (hli_vote_state_of(vote) == HLI_VOTE_NONE)
-            vote->code = HL_ENOTOWNER; /* nothing is released there */
-        else if (hli_vote_state_of(vote) == HLI_VOTE_HELD && !atomic_load(&ballot->releases))
+        if (hli_vote_state_of(vote) != HLI_VOTE_HELD)
+            continue;
+        if (!atomic_load(&ballot->releases)) {
             hli_vote_abandon(vote);
-        else if (hli_vote_state_of(vote) == HLI_VOTE_HELD && ballot->was_held)
+        } else if (ballot->was_held) {
+            ballot->let_go |= UINT32_C(1) << i;
             hli_vote_release(vote);
+        }
     }
 }
 
