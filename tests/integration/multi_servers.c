@@ -4,10 +4,10 @@
 /* The multi-lock whose members are at several servers, while all of these work. */
 
 #include "multi_servers_kit.h"
-#include "support/redis_program.h"
 #include "support/actor.h"
 #include "support/events.h"
 #include "support/recorder.h"
+#include "support/redis_program.h"
 #include "support/topologies.h"
 
 static struct recorder told = RECORDER_INIT;
