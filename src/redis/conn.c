@@ -31,8 +31,6 @@ static void conn_queue(struct hli_conn *conn, struct hli_op *op, hli_ns now)
                           memory_order_relaxed);
     TAILQ_INSERT_TAIL(&conn->in_flight, op, link);
     hli_outbox_put(&conn->outbox, op->bytes, op->length);
-    if (conn->commands)
-        atomic_fetch_add_explicit(conn->commands, 1, memory_order_relaxed);
 }
 
 unsigned hli_conn_unqueue(struct hli_conn *conn, struct hli_op *oldest)
@@ -88,6 +86,8 @@ bool hli_conn_send(struct hli_conn *conn, struct hli_op *op, enum hli_conn_when 
     bool needs_loop = hli_outbox_needs_loop(&conn->outbox);
     hli_mutex_unlock(&conn->mutex);
 
+    if (conn->commands)
+        atomic_fetch_add_explicit(conn->commands, wait ? 2 : 1, memory_order_relaxed);
     if (needs_loop)
         hli_loop_post(conn->loop, &conn->flush);
     if (is_first)
@@ -122,6 +122,8 @@ void hli_conn_confirm(struct hli_conn *conn, const struct hli_answer *waited)
     }
     bool needs_loop = hli_outbox_needs_loop(&conn->outbox);
     hli_mutex_unlock(&conn->mutex);
+    if (wait && conn->commands)
+        atomic_fetch_add_explicit(conn->commands, 1, memory_order_relaxed);
     if (needs_loop)
         hli_loop_post(conn->loop, &conn->flush);
     hli_confirm_tell(&confirmed, waited);
