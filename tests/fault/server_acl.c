@@ -7,7 +7,6 @@
 #include "acl_kit.h"
 #include "redis/script.h"
 #include "support/grace.h"
-
 #include "support/replicas.h"
 
 /* The least that locks with names app:* need on this version. */

@@ -41,7 +41,7 @@ bool hli_release_blocks_ask(const struct hli_name *name)
 
     /* Each master of a Redlock has an order of its own, and one may be silent; nobody is handed
      * what a vote releases: the next request goes out behind. */
-    if (name->kind->quorum || name->kind->whole)
+    if (name->kind->quorum || name->kind->changed)
         return false;
     TAILQ_FOREACH (tenure, &name->past, link)
         if ((tenure->is_releasing || release_awaits_answer(tenure)) &&

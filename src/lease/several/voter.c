@@ -7,11 +7,11 @@
 
 /* A turn of the Redlock's name, if it is still there; false: it is gone. A subscription, or a
  * tenure that is being released, may outlive it. */
-static bool voter_begin_turn(struct hli_turn *turn, const struct hli_name *voter,
-                             const struct hli_kind *kind)
+static bool voter_begin_turn(struct hli_turn *turn, const struct hli_name *voter)
 {
     hl_client *client = voter->voter->speaker;
-    const struct hli_name_key key = {.kind = kind, .bytes = voter->bytes, .length = voter->length};
+    const struct hli_name_key key = {
+        .kind = voter->kind->whole, .bytes = voter->bytes, .length = voter->length};
 
     if (!hli_client_visit(client))
         return false;
@@ -42,7 +42,7 @@ void hli_voter_changed(struct hli_tenure *vote, hli_ns until)
     const struct hli_voter *voter = vote->name->voter;
     struct hli_turn turn;
 
-    if (!voter_begin_turn(&turn, vote->name, vote->name->kind->whole))
+    if (!voter_begin_turn(&turn, vote->name))
         return;
     hli_majority_vote_changed(&turn, voter->index, vote, until);
     voter_end_turn(&turn);
@@ -52,7 +52,7 @@ void hli_voter_heard(struct hli_name *voter)
 {
     struct hli_turn turn;
 
-    if (!voter_begin_turn(&turn, voter, voter->kind->whole))
+    if (!voter_begin_turn(&turn, voter))
         return;
     turn.name->quorum->heard |= 1u << voter->voter->index;
     voter_end_turn(&turn);
