@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: hirelock contributors
 # SPDX-License-Identifier: MIT
 #
-# plant.pl check TREE MUTANT...: does the text that each mutant replaces stand once where it says?
+# plant.pl check TREE MUTANT...: does the text that each mutant replaces stand once where it says, and
+# do the files still compile with it?
 # plant.pl plant TREE MUTANT: replaces it there, and prints the files that it changed.
 #
 # A change stands in a function, a variable or a macro of src/, whatever its file, or in a script of
@@ -194,6 +195,36 @@ sub words_of_tests {
     return \%words;
 }
 
+# planted(INDEX, CHANGE...): the text of each file that they change.
+sub planted {
+    my ($index, @changes) = @_;
+    my (%edits, %text);
+    for my $change (@changes) {
+        my ($definition, $first, $count) = place_of($index, $change);
+        my ($path, $tokens) = @$definition{qw(path tokens)};
+        chomp(my $to = $change->{to});
+        push @{$edits{$path}}, [$tokens->[$first][1], $tokens->[$first + $count - 1][2], $to];
+    }
+    for my $path (keys %edits) {
+        $text{$path} = slurp($path);
+        for my $edit (sort { $b->[0] <=> $a->[0] } @{$edits{$path}}) { # from behind: places stay
+            my ($begin, $end, $to) = @$edit;
+            substr($text{$path}, $begin, $end - $begin) = $to;
+        }
+    }
+    return \%text;
+}
+
+sub compile {
+    my ($tree, $text) = @_;
+    my @cc = (qw(cc -std=gnu11 -w -fsyntax-only -x c), "-I$tree/include", "-I$tree/src", '-');
+    for my $path (grep { /\.[ch]$/ } sort keys %$text) {
+        open my $out, '|-', @cc or die "cc: $!\n";
+        print $out $text->{$path};
+        close $out or die "$path does not compile with it\n";
+    }
+}
+
 sub check {
     my ($tree, @mutants) = @_;
     my ($index, $words) = (index_of($tree), words_of_tests($tree));
@@ -209,6 +240,7 @@ sub check {
             $try->(sub { place_of($index, $change) });
         }
         $try->(sub { look_for_test($tree, $mutant, $words) });
+        $try->(sub { compile($tree, planted($index, @changes)) }) if !@wrong;
         print "FAIL: $mutant: $_" for @wrong;
         @wrong ? $bad++ : $good++;
     }
@@ -218,20 +250,13 @@ sub check {
 
 sub plant {
     my ($tree, $mutant) = @_;
-    my %changed;
-    for my $change (changes($mutant)) {
-        my ($definition, $first, $count) = place_of(index_of($tree), $change);
-        my ($path, $tokens) = @$definition{qw(path tokens)};
-        my ($begin, $end) = ($tokens->[$first][1], $tokens->[$first + $count - 1][2]);
-        my $text = slurp($path);
-        chomp(my $to = $change->{to});
-        substr($text, $begin, $end - $begin) = $to;
+    my $text = planted(index_of($tree), changes($mutant));
+    for my $path (sort keys %$text) {
         open my $out, '>', $path or die "$path: $!\n";
-        print $out $text;
+        print $out $text->{$path};
         close $out or die "$path: $!\n";
-        $changed{$path} = 1;
+        print "$path\n";
     }
-    print "$_\n" for sort keys %changed;
     return 1;
 }
 
