@@ -236,12 +236,27 @@ LeadAllLaw(leaves_an_answer_that_is_not_plain_to_the_loop_and_goes_on)
     check(!lines[0].was_on_loop && !lines[2].was_on_loop);
 }
 
-/* The loop takes the role of one; the others are still this thread's. */
+static bool gate_is_polled(void *arg)
+{
+    (void)arg;
+    return atomic_load(&gate.state) >= HLI_GATE_POLLED_AT;
+}
+
+static bool gate_has_left(void *state)
+{
+    return atomic_load(&gate.state) != *(int *)state;
+}
+
+/* The loop takes the role of one; the others are still this thread's. Their answers come when the
+ * thread has seen the close: else it would read them with the same look. */
 LeadAllLaw(goes_on_when_one_is_closed)
 {
     pthread_t thread = lead_start();
+    check(wait_until(gate_is_polled, NULL, SOON_MS));
+    int polled_at = atomic_load(&gate.state);
     on_loop(task_close, &lines[0]);
     check(lines[0].verdict == HLI_UNKNOWN && lines[0].was_on_loop);
+    check(wait_until(gate_has_left, &polled_at, SOON_MS));
     peer_says(1, ":1\r\n");
     peer_says(2, ":1\r\n");
     pthread_join(thread, NULL);
