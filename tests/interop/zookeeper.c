@@ -44,9 +44,10 @@ static void down(void)
 
 /* ---- Orders to Queues.java ---- */
 
-/* What it logs about sessions that ended is no news here. */
+/* What it logs about sessions that ended is no news here; it would log more while it ends. */
 static void leave(void *java)
 {
+    worker_kill(java);
     worker_log(java);
     worker_leave(java);
 }
