@@ -3,7 +3,7 @@
 #
 # Install rules: both libraries, the headers, a CMake package and a pkg-config file for each way
 # of linking, and the pages. Components: lib (what a program needs to run), dev (what it needs to
-# be built), doc.
+# be built), cli (the command), doc.
 
 include(CMakePackageConfigHelpers)
 set(hl_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hirelock)
@@ -22,6 +22,9 @@ foreach(kind shared static)
         DESTINATION ${hl_cmake_dir}
         COMPONENT dev)
 endforeach()
+if(TARGET hirelock_cli)
+    install(TARGETS hirelock_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT cli)
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/hirelock DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         COMPONENT dev FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT lib)

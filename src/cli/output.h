@@ -1,0 +1,34 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Results for people and for programs. A command makes json-c objects of what it has found; with
+ * --json they are printed as they are, a line each, else as a table or as lines "title: value".
+ */
+#ifndef CLI_OUTPUT_H
+#define CLI_OUTPUT_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct cli_column {
+    const char *key;   /* of the objects */
+    const char *title; /* of the column */
+    /* How the value is said; NULL: as it is. The text is owned by the caller, from malloc(). */
+    char *(*say)(const json_object *value);
+    bool is_number; /* set to the right */
+};
+
+/* A table of the objects in an array. An object without a key leaves its place empty. */
+void cli_print_table(const json_object *rows, const struct cli_column *columns, size_t count);
+
+/* One object, a line for each column whose key it has. */
+void cli_print_lines(const json_object *row, const struct cli_column *columns, size_t count);
+
+/* JSON on one line. */
+void cli_print_json(const json_object *value);
+
+/* For cli_column.say: milliseconds as "1.4s", "12m", "3h05m". */
+char *cli_say_ms(const json_object *value);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/* The server that a command talks to: the options that all commands share, and its client. */
+#ifndef CLI_SERVER_H
+#define CLI_SERVER_H
+
+#include "cli/cli.h"
+
+#include <hirelock/hirelock.h>
+
+struct cli_server {
+    char *url;    /* owned; NULL: of the environment */
+    char *prefix; /* borrowed; NULL: none */
+};
+
+/* A child for a command's argp; its input is a struct cli_server. */
+extern const struct argp cli_server_argp;
+
+/* Opens a client for the --url, else HIRELOCK_URL, else REDIS_URL, else redis://127.0.0.1. Options
+ * may be NULL; their name_prefix is overwritten. Returns CLI_OK, or says why not and returns an
+ * exit status. */
+int cli_server_open(const struct cli_server *server, const hl_client_options *options,
+                    hl_client **ret_client);
+
+/* Says what has failed, and returns its exit status. */
+int cli_failed(const hl_error *err);
+
+void cli_server_close(struct cli_server *server, hl_client *client);
+
+#endif
