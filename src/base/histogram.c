@@ -10,7 +10,6 @@ void hli_histogram_add(struct hli_histogram *histogram, hli_ns duration)
     unsigned bits = us == 0 ? 0 : 64 - (unsigned)__builtin_clzll(us);
     uint_fast64_t seen = atomic_load_explicit(&histogram->max_us, memory_order_relaxed);
 
-    atomic_fetch_add_explicit(&histogram->count, 1, memory_order_relaxed);
     if (us > 0)
         atomic_fetch_add_explicit(&histogram->sum_us, us, memory_order_relaxed);
     atomic_fetch_add_explicit(&histogram->bucket[bits < 31 ? bits : 31], 1, memory_order_relaxed);
@@ -22,9 +21,11 @@ void hli_histogram_add(struct hli_histogram *histogram, hli_ns duration)
 
 void hli_histogram_read(const struct hli_histogram *histogram, hl_histogram *ret)
 {
-    ret->count = atomic_load_explicit(&histogram->count, memory_order_relaxed);
+    ret->count = 0;
     ret->sum_us = atomic_load_explicit(&histogram->sum_us, memory_order_relaxed);
     ret->max_us = atomic_load_explicit(&histogram->max_us, memory_order_relaxed);
-    for (unsigned i = 0; i < 32; i++)
+    for (unsigned i = 0; i < 32; i++) {
         ret->bucket[i] = atomic_load_explicit(&histogram->bucket[i], memory_order_relaxed);
+        ret->count += ret->bucket[i];
+    }
 }

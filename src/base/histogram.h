@@ -11,8 +11,8 @@
 #include <stdatomic.h>
 
 struct hli_histogram { /* atomic */
-    atomic_uint_fast64_t count, sum_us, max_us;
-    atomic_uint_fast64_t bucket[32];
+    atomic_uint_fast64_t sum_us, max_us;
+    atomic_uint_fast64_t bucket[32]; /* their sum is the count */
 };
 
 void hli_histogram_add(struct hli_histogram *histogram, hli_ns duration);

@@ -132,7 +132,7 @@ void hli_tenure_move(struct hli_tenure *tenure, enum hli_tenure_state state)
     enum hli_tenure_state from = tenure->state;
 
     HLI_CHECK(tenure_followers[from] & (1u << state));
-    tenure->state = state;
+    atomic_store_explicit(&tenure->state, state, memory_order_release);
     if (state >= HLI_TENURE_LOST)
         tenure->valid_until = 0;
     HLI_CHECK(tenure_is_sound(tenure));

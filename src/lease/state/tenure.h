@@ -45,19 +45,19 @@ enum hli_tenure_state {
 
 struct hli_hold {
     struct hl_owner
-        *owner;       /* counted; NULL: the tenure had no hold yet; while IDLE, the last owner */
-    uint32_t count;   /* levels */
-    bool is_watched;  /* renewed until released */
-    int64_t watch_ms; /* the lease of its renewals */
-    bool is_accepted; /* its owner's call has checked the validity a second time, and reported
-                         success */
+        *owner;          /* counted; NULL: the tenure had no hold yet; while IDLE, the last owner */
+    uint32_t count;      /* levels */
+    unsigned replicas;   /* how many must have each of its renewals (replicas.h) */
+    bool is_kept_anyway; /* if fewer have it, it goes on, and an event says so */
+    bool is_watched;     /* renewed until released */
+    bool is_accepted;    /* its owner's call has checked the validity a second time, and reported
+                            success */
+    int64_t watch_ms;    /* the lease of its renewals */
     hli_ns began;
     hli_ns ends; /* of a hold that is not watched: when its lease time is over; else HLI_NEVER */
     hli_ns max_hold_at;    /* max_hold; HLI_NEVER without */
     hli_ns min_hold_until; /* min_hold; 0 without */
     uint64_t token;        /* the fencing token; 0 without */
-    unsigned replicas;     /* how many must have each of its renewals (replicas.h) */
-    bool is_kept_anyway;   /* if fewer have it, it goes on, and an event says so */
     hl_event_cb on_event;
     void *event_arg;
 };
@@ -81,50 +81,50 @@ enum hli_asking {
     HLI_ASKING_TAG,
 };
 
-struct hli_tenure {        /* name mutex, unless it says otherwise */
-    struct hli_ref ref;    /* atomic: the name's, one for each request in flight, for the watchdog's
-                              heap, for queued notices */
-    struct hli_name *name; /* counted, immutable */
-    uint64_t number;       /* of its field; immutable */
+struct hli_tenure {     /* name mutex, unless it says otherwise */
+    struct hli_ref ref; /* atomic: the name's, one for each request in flight, for the watchdog's
+                           heap, for queued notices */
     _Atomic(enum hli_tenure_state) state; /* the connection reads it too, as it queues a request */
+    struct hli_name *name;                /* counted, immutable */
+    uint64_t number;                      /* of its field; immutable */
     TAILQ_ENTRY(hli_tenure) link;         /* in the name's `past`, when LOST or RELEASING */
 
     hli_ns valid_until; /* moves only on a positive reply or a grant; 0 when nothing is held */
     int64_t valid_ms;   /* the lease that valid_until was computed from */
     unsigned replicas;  /* so many have what valid_until was computed from (replicas.h) */
     unsigned term;      /* in which the server gave or confirmed it (grace.h) */
-    bool is_final;      /* nothing makes it longer any more (grace.h) */
     struct hli_hold hold;
 
     struct hli_op ask;
-    enum hli_asking asking;
     hli_ns ask_at; /* when the next request may go; an event that wakes the waiters sets it to 0 */
     int64_t asked_lease_ms;   /* by the request in flight, or the last one */
     int64_t longest_lease_ms; /* of all that were asked for, renewals included: bounds how long the
                                  key can stand */
     uint32_t asked_count;
     uint32_t asked_tokens; /* by the ACQUIRE in flight */
-    uint32_t tokens;       /* fencing tokens that no hold has had; `token` is the next one */
+    enum hli_asking asking;
+    uint32_t tokens; /* fencing tokens that no hold has had; `token` is the next one */
     uint64_t token;
     uint32_t count_kept; /* of a kind with is_counted: what its release leaves taken */
     bool asks_less;      /* the request lowers the count to asked_count; else it raises it */
+    bool is_final;       /* nothing makes valid_until longer any more (grace.h) */
     /* Bounds of the count in Redis, which is a display only; they differ after a command without an
      * answer. */
     uint32_t least_count, most_count;
-    hli_ns shows_at;      /* when the count is to be shown; 0 when nothing is planned */
-    bool may_stand;       /* something of it may be in Redis: the key, or a place in the queue */
-    bool is_queued;       /* an ACQUIRE was sent that may queue */
-    bool is_unsure;       /* an ACQUIRE had no answer, and may run until the next link is up */
+    hli_ns shows_at;  /* when the count is to be shown; 0 when nothing is planned */
+    bool may_stand;   /* something of it may be in Redis: the key, or a place in the queue */
+    bool is_queued;   /* an ACQUIRE was sent that may queue */
+    bool is_unsure;   /* an ACQUIRE had no answer, and may run until the next link is up */
+    bool has_waiters; /* another process waits */
+    unsigned passes;
     hli_ns anchor_at;     /* the time before the last request that was answered busy, or before the
                              first of all; 0 on a new link: no grant can be judged yet */
     uint64_t busy_stamp;  /* the server's time of the last busy answer, in microseconds */
     uint64_t grant_stamp; /* the same of the grant that began the hold; 0: no grant did */
 
-    hli_ns no_waiters_at;      /* when nobody else waited, by the server's word; 0: not known */
-    hli_ns idle_no_waiters_at; /* the no_waiters_at for which idle_until was set */
-    hli_ns idle_until;         /* IDLE: when it is released */
-    bool has_waiters;          /* another process waits */
-    unsigned passes;
+    hli_ns no_waiters_at;        /* when nobody else waited, by the server's word; 0: not known */
+    hli_ns idle_no_waiters_at;   /* the no_waiters_at for which idle_until was set */
+    hli_ns idle_until;           /* IDLE: when it is released */
     struct hli_acquire *reentry; /* the nested call that waits for a longer lease */
 
     struct hli_op release;
@@ -146,9 +146,9 @@ struct hli_tenure {        /* name mutex, unless it says otherwise */
     struct hli_heap_node ready;            /* watchdog mutex: in its queue for a batch */
     STAILQ_ENTRY(hli_tenure) renewal_link; /* in a batch */
     STAILQ_ENTRY(hli_tenure) visit_link;   /* watchdog thread: in its list of this round */
-    bool is_renewing;                      /* queued for, or in, a renewal */
     int64_t renew_lease_ms;                /* of that renewal; unchanged while it is queued or in
                                               flight, as the next */
+    bool is_renewing;                      /* queued for, or in, a renewal */
     bool renews_alone;                     /* a batch with it was refused: the next request names
                                               no other */
     unsigned renew_failures;               /* since the last success */

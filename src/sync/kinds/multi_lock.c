@@ -75,11 +75,12 @@ static int multi_read_options(const struct hli_multi *multi, const hl_lock_optio
 /* Gives the handle's options to each member, which keeps its type. */
 static void multi_set_options(struct multi_lock *handle, const hl_lock_options *options)
 {
-    handle->lock.flags = (uint16_t)options->flags;
+    handle->lock.flags = options->flags & HLI_LOCK_FLAGS;
     for (size_t i = 0; i < handle->multi->count; i++) {
         hl_lock *member = &handle->multi->members[i];
-        member->flags = (uint16_t)((member->flags & ~HL_LOCK_ASYNC_RELEASE) | handle->lock.flags);
-        member->retain_ms = (uint16_t)options->retain_ms;
+        unsigned own = member->flags & ~(unsigned)HL_LOCK_ASYNC_RELEASE;
+        member->flags = (own | handle->lock.flags) & HLI_LOCK_FLAGS;
+        member->retain_ms = (unsigned)options->retain_ms & HLI_LOCK_RETAIN_MS;
     }
 }
 

@@ -147,9 +147,10 @@ static void redlock_set(struct hli_redlock *redlock, const hl_redlock_options *o
 {
     bool is_delayed = !(options->flags & HL_REDLOCK_NO_RESTART_DELAY);
 
-    redlock->lock.flags =
-        (uint16_t)((options->flags & HL_REDLOCK_NESTS ? 0 : HL_LOCK_NON_REENTRANT) |
-                   (options->flags & HL_REDLOCK_ASYNC_RELEASE ? HL_LOCK_ASYNC_RELEASE : 0));
+    unsigned nests = options->flags & HL_REDLOCK_NESTS ? 0 : HL_LOCK_NON_REENTRANT;
+    unsigned posted = options->flags & HL_REDLOCK_ASYNC_RELEASE ? HL_LOCK_ASYNC_RELEASE : 0;
+
+    redlock->lock.flags = (nests | posted) & HLI_LOCK_FLAGS;
     redlock->lock.backoff_min_ms = (uint16_t)options->retry_min_ms;
     redlock->lock.backoff_max_ms = (uint16_t)options->retry_max_ms;
     redlock->vote_ms = options->vote_timeout_ms;

@@ -119,9 +119,9 @@ int hli_lock_make(hl_client *client, const struct hli_lock_type *type, hl_lock_o
         return rc;
     }
     lock->type = type;
-    lock->replicas = hli_replicas_of(client, options->min_replicas);
-    lock->flags = (uint16_t)options->flags;
-    lock->retain_ms = (uint16_t)options->retain_ms;
+    lock->replicas = hli_replicas_of(client, options->min_replicas) & HLI_LOCK_REPLICAS;
+    lock->flags = options->flags & HLI_LOCK_FLAGS;
+    lock->retain_ms = (unsigned)options->retain_ms & HLI_LOCK_RETAIN_MS;
     lock->backoff_min_ms = (uint16_t)options->backoff_min_ms;
     lock->backoff_max_ms = (uint16_t)options->backoff_max_ms;
     *ret_lock = lock;

@@ -60,13 +60,17 @@ struct hli_lock_type { /* immutable */
 
 extern const struct hli_lock_type hli_lock_type; /* of HL_LOCK_REENTRANT */
 
+/* What fits into the fields of a handle. */
+enum { HLI_LOCK_FLAGS = 0x1f, HLI_LOCK_RETAIN_MS = 0x3ff, HLI_LOCK_REPLICAS = 0x1ffff };
+
 struct hl_lock {
     struct hli_handle handle;
     const struct hli_lock_type *type;
     /* Immutable, and small, because a program may have very many locks. */
-    uint16_t flags; /* HL_LOCK_... */
-    uint16_t retain_ms, backoff_min_ms, backoff_max_ms;
-    unsigned replicas; /* as in hli_op; small, too: it fits where the compiler would leave room */
+    unsigned flags : 5;      /* HL_LOCK_... */
+    unsigned retain_ms : 10; /* at most 1,000 */
+    unsigned replicas : 17;  /* as in hli_op */
+    uint16_t backoff_min_ms, backoff_max_ms;
 };
 
 /* The modes in which this handle acquires and releases. */
