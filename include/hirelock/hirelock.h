@@ -6,6 +6,7 @@
 #define HIRELOCK_HIRELOCK_H
 
 #include <hirelock/client.h>
+#include <hirelock/command.h>
 #include <hirelock/error.h>
 #include <hirelock/fence.h>
 #include <hirelock/latch.h>

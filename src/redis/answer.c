@@ -77,6 +77,14 @@ bool hli_answer_is(const struct hli_answer *answer, const char *word)
     return answer->text && answer_begins(answer->text, word);
 }
 
+bool hli_answer_is_known(const struct hli_answer *answer)
+{
+    for (size_t i = 0; i < sizeof(answer_words) / sizeof(answer_words[0]); i++)
+        if (hli_answer_is(answer, answer_words[i].text))
+            return true;
+    return false;
+}
+
 /* Skips the text that Redis 6 puts in front of an error inside a script. */
 static const char *answer_inner(const char *text)
 {

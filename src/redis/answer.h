@@ -39,4 +39,8 @@ void hli_answer_hide(struct hli_answer *answer, const char *secret);
 /* Does the error text begin with this code word? */
 bool hli_answer_is(const struct hli_answer *answer, const char *word);
 
+/* Does it begin with a word that says for certain what has happened? Another error of a command may
+ * be of any kind. */
+bool hli_answer_is_known(const struct hli_answer *answer);
+
 #endif

@@ -97,3 +97,20 @@ const _Atomic(struct hli_link *) *hli_topology_links(const struct hli_topology *
 {
     return topology->link;
 }
+
+struct hli_link *hli_topology_link_at(const struct hli_topology *topology, const char *where)
+{
+    struct hli_link *seen = NULL;
+    char text[HLI_WHERE_SIZE];
+
+    for (unsigned slot = 0; slot < topology->kind->slots; slot++) {
+        struct hli_link *link = atomic_load_explicit(&topology->link[slot], memory_order_acquire);
+        if (link == seen)
+            continue;
+        seen = link;
+        hli_link_where(link, text);
+        if (strcmp(text, where) == 0)
+            return link;
+    }
+    return NULL;
+}

@@ -81,4 +81,8 @@ bool hli_topology_has_moved(const struct hli_topology *topology, unsigned slot);
  * live as long as the topology. */
 const _Atomic(struct hli_link *) *hli_topology_links(const struct hli_topology *topology);
 
+/* The first link to the server at this address, as hli_link_where() has it, that serves slots; NULL
+ * if there is none. Any thread. */
+struct hli_link *hli_topology_link_at(const struct hli_topology *topology, const char *where);
+
 #endif

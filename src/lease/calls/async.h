@@ -12,6 +12,7 @@
 #include "lease/calls/callbacks.h"
 #include "lease/calls/wait.h"
 
+#include <hirelock/command.h>
 #include <hirelock/fence.h>
 
 struct hli_completion {
@@ -20,12 +21,14 @@ struct hli_completion {
     hl_error *err;      /* of a blocking call; may be NULL */
     int64_t *ret_count; /* may be NULL */
     hl_lock_info *ret_info;
+    hl_reply **ret_reply;
     int *ret_codes; /* of a call on several locks, blocking or async; may be NULL */
 
     hl_done_cb done; /* of an async call: at most one of these is set */
     hl_count_cb counted;
     hl_token_cb token;
     hl_inspect_cb inspected;
+    hl_reply_cb replied;
     void *arg;
 };
 

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { CALL_RETRY_MS = 100 };
 
@@ -111,7 +112,18 @@ static void call_end(struct hli_call *call, int code, const char *text)
 
 static struct hli_link *call_link(const struct hli_call *call)
 {
-    return hli_client_link(call->client, call->slot, call->lane);
+    return call->node ? call->node : hli_client_link(call->client, call->slot, call->lane);
+}
+
+/* Is its node, if it is for one, still at the address that was asked for? */
+static bool call_has_node(const struct hli_call *call)
+{
+    char where[HLI_WHERE_SIZE];
+
+    if (!call->node)
+        return true;
+    hli_link_where(call->node, where);
+    return strcmp(where, call->node_where) == 0;
 }
 
 static bool call_time_out(struct hli_call *call, hli_ns now)
@@ -188,6 +200,11 @@ static void call_send_op(struct hli_call *call)
 {
     struct hli_link *link = call_link(call);
 
+    if (!call_has_node(call)) {
+        call_end(call, HL_ENOENT, "the node is not in use any more");
+        call_unref(call);
+        return;
+    }
     call->op.term = call->kind->is_early ? atomic_load(&hli_link_term(link)->number) : 0;
     if (call->kind->is_early && call->kind->is_early(call)) {
         call_wait_on(call, false);
@@ -301,7 +318,7 @@ static bool call_may_retry(const struct hli_call *call, const struct hli_answer 
 {
     switch (answer->verdict) {
     case HLI_REFUSED:
-        return true;
+        return !call->kind->is_foreign || hli_answer_is_known(answer);
     case HLI_UNSENT:
         return answer->code != HL_EDENIED;
     case HLI_UNKNOWN:
@@ -309,6 +326,15 @@ static bool call_may_retry(const struct hli_call *call, const struct hli_answer 
     default:
         return false;
     }
+}
+
+/* May it be sent again at once? A script of the caller's own is not loaded by the library, and what
+ * is for one node is for no other. */
+static bool call_may_go_again(const struct hli_call *call, const struct hli_answer *answer)
+{
+    bool is_moved = hli_answer_is(answer, "MOVED") || hli_answer_is(answer, "ASK");
+
+    return answer->verdict == HLI_BOUNCED && (!call->kind->is_foreign || (is_moved && !call->node));
 }
 
 static int call_failure(const struct hli_call *call, const struct hli_answer *answer)
@@ -326,7 +352,7 @@ static void call_done(struct hli_op *op, const struct hli_answer *answer)
     if (answer->verdict == HLI_REPLIED) {
         call_read(call, answer);
     } else if (!call_is_over(call)) {
-        if (answer->verdict == HLI_BOUNCED) {
+        if (call_may_go_again(call, answer)) {
             call_send_op(call);
             return;
         }

@@ -22,6 +22,8 @@ struct hli_call_kind {    /* immutable */
     bool changes_data;    /* once sent, it ends as HL_EINDOUBT without an answer */
     bool is_repeatable;   /* a second copy of it does no harm */
     bool may_be_denied;   /* NOPERM counts as success */
+    /* The words are the caller's own: an error that the library does not know is final. */
+    bool is_foreign;
 
     /* Checks the arguments of the public call, makes ready what the call changes, and begins and
      * writes the words of the request. Returns 0, or the code of hli_call_fail(), before it has
@@ -47,6 +49,8 @@ struct hli_call {
     struct hli_name *name;            /* the name that the call is about; counted, or NULL ... */
     void (*drop_name)(struct hli_name *name); /* ... and this drops the reference */
     unsigned slot, lane;    /* where the request goes: those of the name; 0 if it is about none */
+    struct hli_link *node;  /* NULL; or the request goes there, whatever its slot, ... */
+    const char *node_where; /* ... as long as the link leads to this address; borrowed */
     struct hli_bytes about; /* borrowed: the name in the error's text; empty: none */
     int64_t repeat_ms; /* how long after the first copy that may have run others may be sent; 0: for
                           ever */

@@ -53,7 +53,7 @@ bool hli_client_visit(hl_client *client)
 int hli_client_enter_call(hl_client *client, const struct hli_completion *completion)
 {
     if (completion->is_async && !completion->done && !completion->counted && !completion->token &&
-        !completion->inspected)
+        !completion->inspected && !completion->replied)
         return hli_fail(completion->err, HL_EINVAL, "done is NULL");
     int rc = hli_client_enter(client);
     return rc == 0 ? 0

@@ -1,0 +1,103 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* Commands of the caller's own whose connection is lost: in doubt, and repeated only if they read.
+ */
+
+#include "support/actor.h"
+#include "support/kit.h"
+#include "support/proxy.h"
+
+#define WORDS(...)                                                                                 \
+    .words = (const char *const[]){__VA_ARGS__},                                                   \
+    .word_count = sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)
+#define COMMAND(...) (&(hl_command){.size = sizeof(hl_command), __VA_ARGS__})
+
+static hl_client *client_behind(struct proxy *proxy)
+{
+    return open_client_at(proxy_url(proxy),
+                          CLIENT(.outage_timeout_ms = slow_ms(60000), .connections = 1));
+}
+
+/* The answer's first byte cuts the connection that the client sends commands by. */
+static struct proxy *cut_before_the_answer(hl_client **ret_client)
+{
+    struct proxy *proxy = new_proxy();
+
+    *ret_client = client_behind(proxy);
+    expect_ok(hl_client_ping(*ret_client, -1, ERR));
+    proxy_cut_once(proxy, PROXY_EVERY, PROXY_DOWN, 1, PROXY_RST);
+    return proxy;
+}
+
+SingleLaw(command, that_changes_is_in_doubt_when_its_connection_is_cut)
+{
+    hl_client *client = NULL;
+    struct proxy *proxy = cut_before_the_answer(&client);
+    hl_reply *reply = NULL;
+    hl_error err = HL_ERROR_INIT;
+
+    expect_outcome(hl_client_command(client, COMMAND(WORDS("INCR", "n"), .key = "n"), &reply, &err),
+                   HL_EINDOUBT);
+    check_has(err.text, "command 'INCR'");
+    check(reply == NULL);
+    check_int(proxy_cuts(proxy), 1);
+    check(redis_wait_int(server, 1, 5000, "GET n"));
+    expect_ok(hl_client_ping(client, -1, ERR)); /* behind which no second copy was sent */
+    check_int(redis_int(server, "GET n"), 1);
+}
+
+SingleLaw(command, that_reads_is_sent_again_when_its_connection_is_cut)
+{
+    hl_client *client = NULL;
+    struct proxy *proxy = cut_before_the_answer(&client);
+    hl_reply *reply = NULL;
+
+    redis_do(server, "SET n 5");
+    expect_ok(hl_client_command(
+        client, COMMAND(WORDS("GET", "n"), .key = "n", .flags = HL_COMMAND_READS), &reply, ERR));
+    check_str(reply->text, "5");
+    check_int(proxy_cuts(proxy), 1);
+    hl_reply_free(reply);
+}
+
+SingleLaw(command, that_cannot_be_sent_waits_for_the_server)
+{
+    struct proxy *proxy = new_proxy();
+    hl_client *client = client_behind(proxy);
+    hl_reply *reply = NULL;
+
+    expect_ok(hl_client_ping(client, -1, ERR));
+    proxy_refuse(proxy, true);
+    proxy_kill_all(proxy);
+    check(redis_wait_clients(server, REDIS_NORMAL, 0, 5000));
+    expect_outcome(hl_client_command(client,
+                                     COMMAND(WORDS("INCR", "n"), .key = "n", .timeout_ms = 50),
+                                     &reply, ERR),
+                   HL_ECONN);
+    proxy_pass(proxy);
+    expect_ok(hl_client_command(client, COMMAND(WORDS("INCR", "n"), .key = "n"), &reply, ERR));
+    check_int(reply->integer, 1);
+    hl_reply_free(reply);
+}
+
+SingleLaw(command, that_is_not_answered_in_time_is_in_doubt)
+{
+    struct proxy *proxy = new_proxy();
+    hl_client *client = client_behind(proxy);
+    hl_reply *reply = NULL;
+
+    expect_ok(hl_client_ping(client, -1, ERR));
+    proxy_hold(proxy, PROXY_EVERY, PROXY_DOWN);
+    expect_outcome(hl_client_command(client,
+                                     COMMAND(WORDS("INCR", "n"), .key = "n", .timeout_ms = 50),
+                                     &reply, ERR),
+                   HL_EINDOUBT);
+    expect_outcome(hl_client_command(client,
+                                     COMMAND(WORDS("GET", "n"), .key = "n", .timeout_ms = 50,
+                                             .flags = HL_COMMAND_READS),
+                                     &reply, ERR),
+                   HL_ETIMEDOUT);
+    check(reply == NULL);
+    proxy_pass(proxy);
+}
