@@ -5,13 +5,14 @@
 #include "cli/suggest.h"
 
 #include <hirelock/hirelock.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAIN_NAME = 64 };
 
-static const struct cli_command *const commands[] = {&cli_wait};
+static const struct cli_command *const commands[] = {&cli_list, &cli_wait};
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
@@ -74,6 +75,7 @@ static int main_help_on(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    setlocale(LC_CTYPE, ""); /* how wide a text is in a table */
     if (argc < 2) {
         main_help(stderr);
         return CLI_FAILED;

@@ -41,6 +41,7 @@ void cli_print_table(const json_object *rows, const struct cli_column *columns, 
                                columns[i].is_number ? SCOLS_FL_RIGHT : 0);
     for (size_t i = 0; i < json_object_array_length(rows); i++)
         output_row(table, json_object_array_get_idx(rows, i), columns, count);
+    scols_table_enable_noencoding(table, 1); /* it is escaped by now (escape.h) */
     scols_table_enable_colors(table, cli_has_colors(STDOUT_FILENO));
     scols_print_table(table);
     scols_unref_table(table);
