@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /*
  * KEYS name tag queue fair token ids
@@ -162,6 +163,19 @@ static void look_add_text(json_object *lock, const char *key, const char *bytes,
     json_object_object_add(lock, key, cli_escaped(bytes, length));
 }
 
+/* By the server's clock, in UTC (ISO 8601). */
+static void look_add_since(json_object *lock, long long since_ms)
+{
+    time_t seconds = (time_t)(since_ms / 1000);
+    char day[32], text[48];
+    struct tm utc;
+
+    if (!gmtime_r(&seconds, &utc) || strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &utc) == 0)
+        return;
+    snprintf(text, sizeof(text), "%s.%03lldZ", day, since_ms % 1000);
+    json_object_object_add(lock, "since", json_object_new_string(text));
+}
+
 /* "field since_ms pid host thread"; the last may have spaces, or be empty. */
 void cli_look_add_tag(json_object *lock, const hl_reply *tag, const hl_reply *field,
                       long long now_ms)
@@ -177,6 +191,7 @@ void cli_look_add_tag(json_object *lock, const hl_reply *tag, const hl_reply *fi
     const char *thread = at + 1 + host;
     look_add_text(lock, "host", at + 1, host);
     look_add(lock, "pid", pid);
+    look_add_since(lock, since_ms);
     if (thread[0] == ' ' && thread[1])
         look_add_text(lock, "thread", thread + 1, strlen(thread + 1));
     look_add(lock, "held_ms", now_ms > since_ms ? now_ms - since_ms : 0);
@@ -258,6 +273,8 @@ static void look_read_hash(json_object *lock, const hl_reply *reply)
         look_add_text(lock, "token_counter", cli_reply_text(reply, LOOK_TOKEN)->text,
                       cli_reply_text(reply, LOOK_TOKEN)->length);
     look_add_holder(lock, best ? fields : 0);
+    if (best == 0)
+        look_add(lock, "rest_left_ms", cli_reply_number(reply, LOOK_PTTL));
 }
 
 /* Only permits have a key of their own beside the number. */
@@ -302,7 +319,21 @@ json_object *cli_look_read(const struct cli_name *name, const hl_reply *reply)
     else
         look_read_string(lock, reply);
     look_add(lock, "lease_left_ms", cli_reply_number(reply, LOOK_PTTL));
+    look_add(lock, "now_ms", cli_reply_number(reply, LOOK_NOW));
     return lock;
+}
+
+static int look_fail(const struct cli_name *name, const hl_reply *reply, hl_error *err)
+{
+    const hl_reply *type = cli_reply_text(reply, LOOK_TYPE);
+    json_object *shown = cli_escaped(name->bytes, name->length);
+    bool is_hash = look_is(reply, LOOK_TYPE, "other");
+
+    snprintf(err->text, sizeof(err->text), "'%.100s' is no lock, but %s%.20s",
+             json_object_get_string(shown), is_hash ? "another program's hash" : "a ",
+             is_hash || !type ? "" : type->text);
+    json_object_put(shown);
+    return HL_ESERVER;
 }
 
 int cli_look(hl_client *client, const struct cli_name *name, json_object **ret_lock, hl_error *err)
@@ -318,6 +349,8 @@ int cli_look(hl_client *client, const struct cli_name *name, json_object **ret_l
         snprintf(err->text, sizeof(err->text), "the name is too long");
     if (rc == 0)
         *ret_lock = cli_look_read(name, reply);
+    if (rc == 0 && !*ret_lock && !look_is(reply, LOOK_TYPE, "none"))
+        rc = look_fail(name, reply, err);
     hl_reply_free(reply);
     free(look);
     err->code = rc;

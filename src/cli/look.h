@@ -45,7 +45,8 @@ bool cli_look_begin(struct cli_look *look, const struct cli_name *name, const ch
  * name is no lock. Owned by the caller. */
 json_object *cli_look_read(const struct cli_name *name, const hl_reply *reply);
 
-/* A whole look; *ret_lock is NULL when nothing of ours is there. Returns a code of the library. */
+/* A whole look; *ret_lock is NULL when there is no key. Returns a code of the library; HL_ESERVER:
+ * the key is no lock. */
 int cli_look(hl_client *client, const struct cli_name *name, json_object **ret_lock, hl_error *err);
 
 /* The number or the text at this place of an array; 0 or NULL if there is none. */

@@ -12,7 +12,7 @@
 
 enum { MAIN_NAME = 64 };
 
-static const struct cli_command *const commands[] = {&cli_list, &cli_wait};
+static const struct cli_command *const commands[] = {&cli_list, &cli_inspect, &cli_wait};
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 

@@ -131,7 +131,9 @@ static void survey_looked(int code, const hl_reply *reply, const hl_error *err, 
     /* Another node serves the slot by now, or somebody has flushed the scripts. */
     if (survey_lacks_script(asked, code, err) && survey_send_script(asked, survey_looked))
         return;
-    if (code < 0)
+    /* No lock has a name whose keys are in several slots. */
+    bool is_no_lock = code == HL_ESERVER && strstr(err->text, "CROSSSLOT");
+    if (code < 0 && !is_no_lock)
         survey_fail(asked->state, err);
     json_object *lock = code == 0 ? cli_look_read(&asked->name, reply) : NULL;
     if (lock && !survey_is_lock(lock)) {
@@ -170,10 +172,18 @@ struct survey_pass {
                     size_t *ret_length);
 };
 
-/* Keys beside locks, of ours and Redisson's. */
+/* Keys beside locks, of ours and Redisson's: no lock may have such a name (lock.h). */
 static bool survey_is_beside(const char *key)
 {
-    return strncmp(key, "hirelock_", 9) == 0 || strncmp(key, "redisson_lock_", 14) == 0;
+    static const char *const prefixes[] = {
+        "hirelock_queue:",      "hirelock_fence:",      "hirelock_holder:",
+        "hirelock_rw_writer:",  "hirelock_fair:",       "hirelock_note:",
+        "redisson_lock_token:", "redisson_lock_queue:", "redisson_lock_timeout:"};
+
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+        if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
 }
 
 static bool survey_name_itself(const struct survey_state *state, const hl_reply *key,

@@ -1,0 +1,140 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* hirelock inspect: one name in full. */
+
+#include "cli/said.h"
+#include "support/actor.h"
+
+Law(inspect, of_a_free_lock_is_status_one)
+{
+    const struct said *said = RUN("inspect", "stock");
+    expect_said(said, 1);
+    check_str(said->out, "'stock' is free\n");
+    said = RUN("inspect", "--json", "--prefix", "app:", "stock");
+    expect_said(said, 1);
+    check_str(said->out, "{\"name\":\"stock\",\"held\":false}\n");
+}
+
+Law(inspect, shows_the_holder_and_those_who_wait_in_their_order)
+{
+    hl_client *client = open_client(CLIENT(.flags = HL_CLIENT_HOLDER_INFO));
+    hl_client *other[] = {open_client(NULL), open_client(NULL)};
+    struct actor *waiter[2];
+    hl_lock *lock = new_kind(client, "stock", HL_LOCK_REENTRANT);
+
+    expect_ok(hl_lock_acquire(lock, ERR));
+    for (int i = 0; i < 2; i++) {
+        waiter[i] = actor_start_acquire(new_kind(other[i], "stock", HL_LOCK_REENTRANT),
+                                        ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
+        check(redis_wait_int(server, i + 1, 10000, "ZCARD hirelock_queue:{stock}"));
+    }
+    check(redis_wait_int(server, 1, 10000, "EXISTS hirelock_holder:{stock}"));
+    const struct said *said = RUN("inspect", "stock");
+    expect_said(said, 0);
+    check_has(said->out, "kind         lock\n");
+    check_has(said->out, "\nprocess ");
+    check_has(said->out, "\nsince        20");
+    check_has(said->out, "\nwaiters      2\n");
+    check_has(said->out, hl_client_id(client));
+    const char *first = strstr(said->out, hl_client_id(other[0]));
+    const char *second = strstr(said->out, hl_client_id(other[1]));
+    check(first && second && first < second);
+    said = RUN("inspect", "--json", "stock");
+    check_has(said->out, "\"waiter_list\":[{\"place\":1,\"owner\":");
+    check_int(said_lines(said->out), 1);
+    expect_ok(hl_lock_release(lock, ERR));
+    for (int i = 0; i < 2; i++) {
+        expect_ok(actor_end(waiter[i]));
+        expect_ok(actor_release(waiter[i], new_kind(other[i], "stock", HL_LOCK_REENTRANT), NULL));
+    }
+}
+
+Law(inspect, shows_all_readers_each_with_its_lease)
+{
+    enum { READERS = 300 }; /* more than one step */
+
+    redis_do(server, "HSET reads mode read");
+    for (int i = 0; i < READERS; i++) {
+        redis_do(server, "HSET reads " JAVA ":%d 1", i);
+        redis_do(server, "SET {reads}:" JAVA ":%d:rwlock_timeout:1 1 PX 600000", i);
+    }
+    const struct said *said = RUN("inspect", "reads");
+    expect_said(said, 0);
+    check_has(said->out, "kind         read lock\n");
+    check_has(said->out, "owners       300\n");
+    check_has(said->out, "holder       " JAVA ":");
+    int shown = 0;
+    for (const char *at = said->out; (at = strstr(at, JAVA)); at++)
+        shown++;
+    check_int(shown, READERS + 2); /* and the holder and the owner above the list */
+    check_has(said->out, "9m");
+}
+
+Law(inspect, shows_permits_by_their_ids)
+{
+    hl_client *client = open_client(NULL);
+    hl_permits *permits = NULL;
+    hl_permit permit = {0};
+
+    expect_ok(hl_permits_new(client, "seats", &permits, ERR));
+    expect_ok(hl_permits_try_set_total(permits, 3, ERR));
+    expect_ok(hl_permits_acquire(permits, &permit, ERR));
+    const struct said *said = RUN("inspect", "seats");
+    expect_said(said, 0);
+    check_has(said->out, "kind         permits\n");
+    check_has(said->out, "available    2\n");
+    check_has(said->out, permit.id);
+    expect_ok(hl_permits_release(permits, &permit, ERR));
+    hl_permits_free(permits);
+}
+
+Law(inspect, shows_a_fencing_counter_and_a_minimum_hold)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *fenced = new_kind(client, "fenced", HL_LOCK_FENCED);
+    hl_lock *rests = new_kind(client, "rests", HL_LOCK_REENTRANT);
+    char token[48];
+
+    expect_ok(hl_lock_acquire(fenced, ERR));
+    snprintf(token, sizeof token, "last token   %s\n",
+             redis_str(server, "GET redisson_lock_token:{fenced}"));
+    check_has(RUN("inspect", "fenced")->out, token);
+    expect_ok(hl_lock_acquire_with(rests, ACQUIRE(.min_hold_ms = slow_ms(60000)), ERR));
+    expect_ok(hl_lock_release(rests, ERR));
+    check(redis_wait_int(server, 0, 10000, "HGET rests %s", field_of(rests)));
+    const struct said *said = RUN("inspect", "rests");
+    expect_said(said, 0);
+    check_has(said->out, "holder       nobody: it rests\n");
+    check_has(said->out, "rests for    ");
+}
+
+Law(inspect, shows_numbers_and_strings_as_what_they_are)
+{
+    redis_do(server, "SET latch 3");
+    redis_do(server, "SET classic f00d PX 60000");
+    const struct said *said = RUN("inspect", "latch");
+    expect_said(said, 0);
+    check_has(said->out, "kind         number\n");
+    check_has(said->out, "available    3\n");
+    said = RUN("inspect", "classic");
+    expect_said(said, 0);
+    check_has(said->out, "kind         value\nholder       f00d\n");
+}
+
+Law(inspect, of_a_key_that_is_no_lock_says_what_it_is)
+{
+    redis_do(server, "HSET setting color red");
+    redis_do(server, "RPUSH jobs 1");
+    const struct said *said = RUN("inspect", "setting");
+    expect_said(said, 125);
+    check_has(said->err, "'setting' is no lock, but another program's hash");
+    check_has(RUN("inspect", "jobs")->err, "'jobs' is no lock, but a list");
+    expect_said(RUN("inspect"), 125);
+    expect_said(RUN("inspect", "a", "b"), 125);
+}
+
+Law(inspect, helps)
+{
+    expect_help_fits("inspect");
+}
