@@ -52,6 +52,8 @@ long long cli_read_time(const char *text);
 
 extern const struct cli_command cli_inspect;
 extern const struct cli_command cli_list;
+extern const struct cli_command cli_unlock;
 extern const struct cli_command cli_wait;
+extern const struct cli_command cli_watch;
 
 #endif

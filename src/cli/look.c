@@ -163,16 +163,23 @@ static void look_add_text(json_object *lock, const char *key, const char *bytes,
     json_object_object_add(lock, key, cli_escaped(bytes, length));
 }
 
-/* By the server's clock, in UTC (ISO 8601). */
-static void look_add_since(json_object *lock, long long since_ms)
+/* In UTC (ISO 8601); empty for a time that no calendar has. */
+static void look_write_time(long long ms, char text[CLI_TIME])
 {
-    time_t seconds = (time_t)(since_ms / 1000);
-    char day[32], text[48];
+    time_t seconds = (time_t)(ms / 1000);
+    char day[CLI_TIME / 2];
     struct tm utc;
 
-    if (!gmtime_r(&seconds, &utc) || strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &utc) == 0)
-        return;
-    snprintf(text, sizeof(text), "%s.%03lldZ", day, since_ms % 1000);
+    text[0] = '\0';
+    if (gmtime_r(&seconds, &utc) && strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &utc) > 0)
+        snprintf(text, CLI_TIME, "%s.%03lldZ", day, ms % 1000);
+}
+
+static void look_add_since(json_object *lock, long long since_ms)
+{
+    char text[CLI_TIME];
+
+    look_write_time(since_ms, text);
     json_object_object_add(lock, "since", json_object_new_string(text));
 }
 
@@ -338,6 +345,14 @@ static int look_fail(const struct cli_name *name, const hl_reply *reply, hl_erro
 
 int cli_look(hl_client *client, const struct cli_name *name, json_object **ret_lock, hl_error *err)
 {
+    char time[CLI_TIME];
+
+    return cli_look_at(client, name, ret_lock, time, err);
+}
+
+int cli_look_at(hl_client *client, const struct cli_name *name, json_object **ret_lock,
+                char time[CLI_TIME], hl_error *err)
+{
     struct cli_look *look = malloc(sizeof(*look));
     hl_reply *reply = NULL;
     int rc = HL_ENOMEM;
@@ -351,6 +366,7 @@ int cli_look(hl_client *client, const struct cli_name *name, json_object **ret_l
         *ret_lock = cli_look_read(name, reply);
     if (rc == 0 && !*ret_lock && !look_is(reply, LOOK_TYPE, "none"))
         rc = look_fail(name, reply, err);
+    look_write_time(cli_reply_number(reply, LOOK_NOW), time);
     hl_reply_free(reply);
     free(look);
     err->code = rc;

@@ -49,6 +49,11 @@ json_object *cli_look_read(const struct cli_name *name, const hl_reply *reply);
  * the key is no lock. */
 int cli_look(hl_client *client, const struct cli_name *name, json_object **ret_lock, hl_error *err);
 
+/* The same, with the server's time, in UTC. */
+enum { CLI_TIME = 64 };
+int cli_look_at(hl_client *client, const struct cli_name *name, json_object **ret_lock,
+                char time[CLI_TIME], hl_error *err);
+
 /* The number or the text at this place of an array; 0 or NULL if there is none. */
 long long cli_reply_number(const hl_reply *reply, size_t at);
 const hl_reply *cli_reply_text(const hl_reply *reply, size_t at);

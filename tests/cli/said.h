@@ -41,8 +41,8 @@ static inline struct said *said_look(struct said *said)
     return said;
 }
 
-/* words: behind "hirelock"; the last one is NULL. */
-static inline struct said *said_start(const char *const *words)
+/* words: behind "hirelock"; the last one is NULL. input: a file, or NULL. */
+static inline struct said *said_start(const char *input, const char *const *words)
 {
     static int number;
     struct said *said = free_at_end(calloc(1, sizeof *said), free);
@@ -56,6 +56,7 @@ static inline struct said *said_start(const char *const *words)
     snprintf(said->err_path, sizeof said->err_path, "%s/err%d", redis_server_dir(server), number);
     snprintf(said->url, sizeof said->url, "HIRELOCK_URL=%s", redis_server_url(server));
     const struct spawn spawn = {.argv = (char *const *)argv,
+                                .input = input,
                                 .output = said->out_path,
                                 .errors = said->err_path,
                                 .environment = {said->url, "LC_ALL=C.UTF-8"}};
@@ -75,7 +76,7 @@ static inline struct said *said_end(struct said *said)
     return said_look(said);
 }
 
-#define START(...) said_start((const char *const[]){__VA_ARGS__, NULL})
+#define START(...) said_start(NULL, (const char *const[]){__VA_ARGS__, NULL})
 #define RUN(...) said_end(START(__VA_ARGS__))
 
 /* A status, and no word of failure. */
