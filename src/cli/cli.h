@@ -50,6 +50,7 @@ bool cli_has_colors(int fd);
  * milliseconds; -1 if it is none, or is negative. */
 long long cli_read_time(const char *text);
 
+extern const struct cli_command cli_acl;
 extern const struct cli_command cli_inspect;
 extern const struct cli_command cli_list;
 extern const struct cli_command cli_unlock;

@@ -36,7 +36,7 @@ static const struct argp_option server_options[] = {
 
 const struct argp cli_server_argp = {.options = server_options, .parser = server_parse};
 
-static const char *server_url(const struct cli_server *server)
+const char *cli_server_url(const struct cli_server *server)
 {
     static const char *const names[] = {"HIRELOCK_URL", "REDIS_URL"};
 
@@ -76,8 +76,8 @@ int cli_server_open(const struct cli_server *server, const hl_client_options *op
     if (options)
         mine = *options;
     mine.name_prefix = server->prefix;
-    return hl_client_open(server_url(server), &mine, ret_client, &err) == 0 ? CLI_OK
-                                                                            : cli_failed(&err);
+    return hl_client_open(cli_server_url(server), &mine, ret_client, &err) == 0 ? CLI_OK
+                                                                                : cli_failed(&err);
 }
 
 void cli_server_close(struct cli_server *server, hl_client *client)

@@ -22,6 +22,9 @@ extern const struct argp cli_server_argp;
 int cli_server_open(const struct cli_server *server, const hl_client_options *options,
                     hl_client **ret_client);
 
+/* That URL; borrowed. */
+const char *cli_server_url(const struct cli_server *server);
+
 /* Says what has failed, and returns its exit status. */
 int cli_failed(const hl_error *err);
 

@@ -10,109 +10,14 @@
 
 #include "acl_scene.h"
 
+#include "cli/rights.h"
+
 struct page {
     const char *name;
     void (*use)(struct scene *scene);
     bool is_lock;              /* it needs lock_rights as well */
     const char *const *rights; /* the last one is NULL */
 };
-
-/* Each right as its page has it, for names without a brace of their own: keys and channels are
- * derived from such a name in braces. The channel by which a lock is granted is another in a
- * cluster. */
-static const char *const lock_rights[] = {"~lock:*",
-                                          "~hirelock_queue:{lock:*",
-                                          "&redisson_lock__channel:{lock:*",
-                                          "+hget",
-                                          "+hset",
-                                          "+hincrby",
-                                          "+hrandfield",
-                                          "+del",
-                                          "+pttl",
-                                          "+pexpire",
-                                          "+pexpireat",
-                                          "+time",
-                                          "+zadd",
-                                          "+zpopmin",
-                                          "+zcard",
-                                          "+zrem",
-                                          NULL};
-/* Messages that stay in a shard, or go to all who listen. */
-static const char *const sharded_rights[] = {"+pubsub|shardnumsub", "+spublish", "+ssubscribe",
-                                             "+sunsubscribe", NULL};
-static const char *const plain_rights[] = {"+pubsub|numsub", "+publish", "+subscribe",
-                                           "+unsubscribe", NULL};
-static const char *const no_rights[] = {NULL};
-static const char *const fenced_rights[] = {"~redisson_lock_token:{lock:*", "+incrby", "+get",
-                                            "+set", NULL};
-static const char *const fair_rights[] = {"~redisson_lock_queue:{lock:*",
-                                          "~redisson_lock_timeout:{lock:*",
-                                          "~hirelock_fair:{lock:*",
-                                          "+exists",
-                                          "+lindex",
-                                          "+lrange",
-                                          "+lrem",
-                                          "+rpush",
-                                          "+zscore",
-                                          "+zrangebyscore",
-                                          "+zrevrangebyscore",
-                                          "+hmget",
-                                          "+hdel",
-                                          NULL};
-static const char *const rw_rights[] = {"~{lock:*",
-                                        "~hirelock_rw_writer:{lock:*",
-                                        "&redisson_rwlock:{lock:*",
-                                        "+hmget",
-                                        "+hdel",
-                                        "+hgetall",
-                                        "+hlen",
-                                        "+get",
-                                        "+set",
-                                        "+hscan",
-                                        NULL};
-static const char *const semaphore_rights[] = {"~lock:*",
-                                               "~hirelock_note:{lock:*",
-                                               "&redisson_sc:{lock:*",
-                                               "+get",
-                                               "+set",
-                                               "+del",
-                                               "+exists",
-                                               "+incrby",
-                                               "+decrby",
-                                               NULL};
-static const char *const permit_rights[] = {"~lock:*",
-                                            "~{lock:*",
-                                            "&redisson_sc:{lock:*",
-                                            "+get",
-                                            "+set",
-                                            "+del",
-                                            "+exists",
-                                            "+incrby",
-                                            "+decrby",
-                                            "+zadd",
-                                            "+zrem",
-                                            "+zscore",
-                                            "+zcount",
-                                            "+zcard",
-                                            "+zrange",
-                                            "+zremrangebyscore",
-                                            "+pttl",
-                                            "+pexpire",
-                                            "+time",
-                                            NULL};
-static const char *const latch_rights[] = {"~lock:*",
-                                           "~hirelock_note:{lock:*",
-                                           "&redisson_countdownlatch__channel__{lock:*",
-                                           "+get",
-                                           "+set",
-                                           "+del",
-                                           "+exists",
-                                           "+decr",
-                                           NULL};
-
-static const char *const redlock_rights[] = {
-    "~lock:*", "&hirelock_redlock:{lock:*", "+get", "+set", "+del", "+pttl", "+pexpire", "+time",
-    NULL};
 
 static const struct page page_of_locks = {"lock", use_lock, true, no_rights};
 static const struct page page_of_fair_locks = {"fair lock", use_fair, true, fair_rights};

@@ -12,14 +12,6 @@
 #include "support/slot_move.h"
 #include "support/topologies.h"
 
-/* What each client of a cluster needs. */
-static const char *const cluster_rights[] = {
-    "+cluster|slots", "+cluster|info", "+asking",         "+evalsha",   "+script|load", "+ping",
-    "+info",          "+role",         "+client|setname", "+client|id", "+client|kill", NULL};
-
-/* And each lock: the channel by which it is granted. */
-static const char *const grant_rights[] = {"&hirelock:{lock:*", NULL};
-
 static const char *const *message_rights;
 static const char *asked; /* whether messages are sharded, by a user who may not; or NULL */
 

@@ -9,10 +9,6 @@
 #include "support/events.h"
 #include "support/topologies.h"
 
-static const char *const server_rights[] = {
-    "&hirelock:*", "+evalsha",        "+script|load", "+ping",        "+info", "+role",
-    "+select",     "+client|setname", "+client|id",   "+client|kill", NULL};
-
 static const char *url_of_user(int database)
 {
     static char url[256];
