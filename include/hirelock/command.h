@@ -19,7 +19,7 @@
  * their like. Do not send scripts that run for long: the server runs nothing else meanwhile.
  *
  * The async form is quick: many commands are under way at a time. The caller bounds their number,
- * since each takes about 2 KiB until it is answered.
+ * since each takes memory until its completion has run.
  *
  * Ownership: arguments are copied. A reply of hl_client_command belongs to the caller.
  */
@@ -92,11 +92,11 @@ typedef struct hl_command {
  * Threads: any.
  * Returns: 0, and *ret_reply is to be freed by hl_reply_free(). HL_EINVAL (also a command that may
  * not be sent; err says which); HL_ENOENT: no node of that address is in use, or not any more.
- * HL_EINDOUBT: the command may have run, or has run and no memory is left for its reply.
- * HL_ETIMEDOUT (connected, and no answer yet); HL_ECONN, HL_EPROTO (no usable server, at the latest
- * after outage_timeout_ms); HL_ESERVER: the server's error, err has its text: at once, but after
- * outage_timeout_ms one that may pass (LOADING, OOM, READONLY). HL_EDENIED, at once; HL_ENOMEM;
- * HL_ECANCELED (closed meanwhile); HL_ECLOSED; HL_EFORKED.
+ * HL_EINDOUBT: the command may have run, or has run and no memory is left for its reply (with
+ * HL_COMMAND_READS: HL_ENOMEM). HL_ETIMEDOUT (connected, and no answer yet); HL_ECONN, HL_EPROTO
+ * (no usable server, at the latest after outage_timeout_ms); HL_ESERVER: the server's error, err
+ * has its text: at once, but after outage_timeout_ms one that may pass (LOADING, OOM, READONLY).
+ * HL_EDENIED, at once; HL_ENOMEM; HL_ECANCELED (closed meanwhile); HL_ECLOSED; HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_client_command(hl_client *client, const hl_command *command,
                                            hl_reply **ret_reply, hl_error *err);

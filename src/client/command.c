@@ -230,9 +230,10 @@ static int command_read(struct hli_call *call, const struct hli_reply *reply)
     struct client_command *own = command_of(call);
 
     own->reply = reply_copy(reply);
-    return own->reply ? HL_OK
-                      : hli_call_fail(call, HL_EINDOUBT,
-                                      "it has run, and there is no memory for its reply");
+    if (own->reply)
+        return HL_OK;
+    return hli_call_fail(call, call->kind->changes_data ? HL_EINDOUBT : HL_ENOMEM,
+                         "it has run, and there is no memory for its reply");
 }
 
 static void command_tell(struct hli_async *async, int code, const hl_error *err)

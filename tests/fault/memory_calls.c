@@ -239,6 +239,41 @@ static int ping(struct subject *subject)
     return hl_client_ping(subject->client, -1, &subject->err);
 }
 
+static const char *const command_words[] = {"ECHO", "words"};
+static const hl_command command_that_reads = {
+    .size = sizeof(hl_command), .words = command_words, .word_count = 2, .flags = HL_COMMAND_READS};
+
+static int command(struct subject *subject)
+{
+    hl_command changes = command_that_reads;
+    hl_reply *reply = NULL;
+    changes.flags = 0;
+    int code = hl_client_command(subject->client, &changes, &reply, &subject->err);
+    check((code == HL_OK) == (reply != NULL));
+    hl_reply_free(reply);
+    return code;
+}
+
+static int read_command(struct subject *subject)
+{
+    hl_reply *reply = NULL;
+    int code = hl_client_command(subject->client, &command_that_reads, &reply, &subject->err);
+    hl_reply_free(reply);
+    return code;
+}
+
+static void replied(int code, const hl_reply *reply, const hl_error *err, void *arg)
+{
+    check((code == HL_OK) == (reply != NULL));
+    completed(code, err, arg);
+}
+
+static int command_async(struct subject *subject)
+{
+    return await_completion(
+        hl_client_command_async(subject->client, &command_that_reads, replied, NULL));
+}
+
 static int stats(struct subject *subject)
 {
     hl_stats counted = {.size = sizeof counted};
@@ -254,6 +289,9 @@ Test(memory_calls, questions_are_answered_or_fail, .init = memory_up_tcp, .fini 
     check(sweep_subject(forced) >= 2); /* the answer may find no memory, and it is not repeated */
     check(sweep(force_release_async, true) >= 2);
     check(sweep(ping, false) >= 2);
+    check(sweep(read_command, false) >= 2);
+    check(sweep(command_async, false) >= 2);
+    check(sweep_subject((struct subject){.call = command, .may_be_unknown = true}) >= 2);
     check_int(sweep(stats, false), 0);
 }
 
