@@ -73,23 +73,26 @@ enum {
     LOOK_FIELDS
 };
 
+static void key_append(char key[CLI_LOOK_KEY], size_t *used, const char *bytes, size_t length)
+{
+    memcpy(key + *used, bytes, length);
+    *used += length;
+}
+
 size_t cli_name_derive(const struct cli_name *name, const char *first, const char *last,
                        char key[CLI_LOOK_KEY])
 {
-    bool is_braced = memchr(name->bytes, '{', name->length) != NULL;
-    size_t begins = strlen(first), ends = strlen(last), braces = is_braced ? 0 : 1;
-    size_t length = begins + name->length + 2 * braces + ends;
+    size_t braces = memchr(name->bytes, '{', name->length) ? 0 : 1, used = 0;
+    size_t begins = strlen(first), ends = strlen(last);
 
-    if (length > CLI_LOOK_KEY)
+    if (begins + name->length + 2 * braces + ends > CLI_LOOK_KEY)
         return 0;
-    memcpy(key, first, begins);
-    if (!is_braced)
-        key[begins] = '{';
-    memcpy(key + begins + braces, name->bytes, name->length);
-    if (!is_braced)
-        key[begins + 1 + name->length] = '}';
-    memcpy(key + length - ends, last, ends);
-    return length;
+    key_append(key, &used, first, begins);
+    key_append(key, &used, "{", braces);
+    key_append(key, &used, name->bytes, name->length);
+    key_append(key, &used, "}", braces);
+    key_append(key, &used, last, ends);
+    return used;
 }
 
 static void look_word(struct cli_look *look, const char *word, size_t length)
@@ -340,7 +343,7 @@ static int look_fail(const struct cli_name *name, const hl_reply *reply, hl_erro
              json_object_get_string(shown), is_hash ? "another program's hash" : "a ",
              is_hash || !type ? "" : type->text);
     json_object_put(shown);
-    return HL_ESERVER;
+    return HL_EINVAL;
 }
 
 int cli_look(hl_client *client, const struct cli_name *name, json_object **ret_lock, hl_error *err)

@@ -41,11 +41,11 @@ size_t cli_name_derive(const struct cli_name *name, const char *first, const cha
  * brings the script. False: no lock has such a long name. */
 bool cli_look_begin(struct cli_look *look, const struct cli_name *name, const char *sha);
 
-/* What a look's reply says, as an object with the keys of cli_lock_columns and others; NULL if the
+/* What a look's reply says, as an object with the keys that list.c and inspect.c print; NULL if the
  * name is no lock. Owned by the caller. */
 json_object *cli_look_read(const struct cli_name *name, const hl_reply *reply);
 
-/* A whole look; *ret_lock is NULL when there is no key. Returns a code of the library; HL_ESERVER:
+/* A whole look; *ret_lock is NULL when there is no key. Returns a code of the library; HL_EINVAL:
  * the key is no lock. */
 int cli_look(hl_client *client, const struct cli_name *name, json_object **ret_lock, hl_error *err);
 

@@ -19,6 +19,7 @@ struct survey_state {
     const struct cli_survey *survey;
     char node[SURVEY_NODES][SURVEY_WHERE];
     size_t nodes;
+    bool has_slots;       /* it is a cluster */
     const char *where;    /* the node that is gone through now */
     char *sha;            /* of the script, loaded there; owned */
     struct cli_look look; /* scratch of the scanning thread */
@@ -38,21 +39,44 @@ struct survey_look {
     char bytes[];
 };
 
-static void survey_note_node(const hl_node *node, void *arg)
-{
-    struct survey_state *state = arg;
-
-    if (node->role == HL_NODE_SENTINEL || state->nodes == SURVEY_NODES)
-        return;
-    snprintf(state->node[state->nodes++], SURVEY_WHERE, "%s", node->address);
-}
-
 static void survey_fail(struct survey_state *state, const hl_error *err)
 {
     pthread_mutex_lock(&state->mutex);
     if (state->err.code == 0)
         state->err = *err;
     pthread_mutex_unlock(&state->mutex);
+}
+
+static void survey_note_node(const hl_node *node, void *arg)
+{
+    struct survey_state *state = arg;
+    bool is_empty = state->has_slots && node->slots == 0;
+
+    if (node->role == HL_NODE_SENTINEL || is_empty)
+        return;
+    if (state->nodes == SURVEY_NODES) {
+        survey_fail(state,
+                    &(hl_error){.code = HL_ENOTSUP, .text = "the cluster has too many nodes"});
+        return;
+    }
+    snprintf(state->node[state->nodes++], SURVEY_WHERE, "%s", node->address);
+}
+
+static void survey_note_slots(const hl_node *node, void *arg)
+{
+    struct survey_state *state = arg;
+
+    state->has_slots = state->has_slots || node->slots > 0;
+}
+
+/* A node of a cluster may have no slots, and so no keys. */
+static void survey_note_nodes(struct survey_state *state)
+{
+    hl_client *client = state->survey->client;
+
+    if (hl_client_nodes(client, survey_note_slots, state) < 0 ||
+        hl_client_nodes(client, survey_note_node, state) < 0)
+        survey_fail(state, hl_err_last());
 }
 
 static bool survey_is_over(struct survey_state *state)
@@ -330,8 +354,7 @@ int cli_survey(const struct cli_survey *survey)
     state->survey = survey;
     pthread_mutex_init(&state->mutex, NULL);
     pthread_cond_init(&state->answered, NULL);
-    if (hl_client_nodes(survey->client, survey_note_node, state) < 0)
-        survey_fail(state, hl_err_last());
+    survey_note_nodes(state);
     for (size_t i = 0; i < state->nodes && !survey_is_over(state); i++)
         survey_node(state, i);
     if (state->err.code < 0)

@@ -133,12 +133,16 @@ static void watch_tell(json_object *lock, const char *time, bool is_json)
     fflush(stdout);
 }
 
-/* The server goes away and comes back: events tell of it. Returns an exit status. */
-static int watch_failed(const hl_error *err)
+/* Events tell that the server goes away and comes back. A refusal that may pass, as while it loads
+ * its data, is told once. Returns an exit status; CLI_OK: it looks on. */
+static int watch_failed(const hl_error *err, char said[sizeof(err->text)])
 {
-    bool may_pass = err->code == HL_ECONN || err->code == HL_ETIMEDOUT || err->code == HL_EPROTO;
-
-    return may_pass ? CLI_OK : cli_failed(err);
+    if (!hl_err_is_transient(err->code) && err->code != HL_EPROTO)
+        return cli_failed(err);
+    if (err->code == HL_ESERVER && strcmp(said, err->text) != 0)
+        cli_say("%s", err->text);
+    snprintf(said, sizeof(err->text), "%s", err->text);
+    return CLI_OK;
 }
 
 static int watch_lock(const struct watch_words *words, hl_client *client,
@@ -147,6 +151,7 @@ static int watch_lock(const struct watch_words *words, hl_client *client,
     const struct timespec pause = {.tv_sec = words->interval_ms / 1000,
                                    .tv_nsec = words->interval_ms % 1000 * 1000000};
     json_object *last = NULL, *lock = NULL;
+    char said[sizeof(((hl_error *)0)->text)] = "";
     bool is_first = true;
     int status = CLI_OK;
 
@@ -155,7 +160,7 @@ static int watch_lock(const struct watch_words *words, hl_client *client,
         char time[CLI_TIME];
         int rc = cli_look_at(client, name, &lock, time, &err);
         if (rc < 0)
-            status = watch_failed(&err);
+            status = watch_failed(&err, said);
         if (rc == 0 && (is_first || !watch_is_same(last, lock)))
             watch_tell(lock, time, words->is_json);
         if (rc == 0) {
