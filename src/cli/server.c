@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void server_take_url(struct cli_server *server, char *word)
+void cli_server_take_url(struct cli_server *server, char *word)
 {
     free(server->url);
     server->url = strdup(word);
@@ -19,7 +19,7 @@ static error_t server_parse(int key, char *word, struct argp_state *state)
 
     switch (key) {
     case 'u':
-        server_take_url(server, word);
+        cli_server_take_url(server, word);
         return 0;
     case 'p':
         server->prefix = word;

@@ -16,6 +16,9 @@ struct cli_server {
 /* A child for a command's argp; its input is a struct cli_server. */
 extern const struct argp cli_server_argp;
 
+/* Takes a copy of the URL, and wipes the word of the command line. */
+void cli_server_take_url(struct cli_server *server, char *word);
+
 /* Opens a client for the --url, else HIRELOCK_URL, else REDIS_URL, else redis://127.0.0.1. Options
  * may be NULL; their name_prefix is overwritten. Returns CLI_OK, or says why not and returns an
  * exit status. */
