@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /* hirelock COMMAND ...: finds the command. */
+#include "base/suggest.h"
 #include "cli/cli.h"
-#include "cli/suggest.h"
 
 #include <hirelock/hirelock.h>
 #include <locale.h>
@@ -43,7 +43,7 @@ static int main_unknown(const char *name)
 
     for (size_t i = 0; i < COMMANDS; i++)
         names[i] = commands[i]->name;
-    const char *meant = cli_suggest(name, names, COMMANDS);
+    const char *meant = hli_suggest(name, names, COMMANDS);
     if (meant)
         cli_say("'%s' is no command; did you mean '%s'?", name, meant);
     else
