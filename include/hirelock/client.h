@@ -233,7 +233,11 @@ enum {
     HL_CLIENT_TLS_UNVERIFIED = 32,
     /* With min_replicas: a lock that too few replicas have confirmed is held all the same, and
      * HL_EVENT_UNCONFIRMED says so; by default the acquire is undone, and fails. */
-    HL_CLIENT_KEEP_UNCONFIRMED = 64
+    HL_CLIENT_KEEP_UNCONFIRMED = 64,
+    /* What neither this struct nor the URL sets is read from the environment when the client is
+     * opened, HIRELOCK_WATCHDOG_TIMEOUT=10s and others, and a URL that is NULL is HIRELOCK_URL
+     * (docs/options.md). No other thread may change the environment meanwhile (POSIX, getenv()). */
+    HL_CLIENT_ENVIRONMENT = 128
 };
 
 /* Values of min_replicas beside a number. */
@@ -339,12 +343,14 @@ typedef struct hl_client_options {
  * redis-sentinel://[user:password@]host[:port],host.../name[?db=n] sentinels name the server, the
  * master of that name; rediss-sentinel:// is all by TLS (docs/sentinel.md). With
  * redis-cluster://[user:password@]host[:port],host... the addresses are those of some nodes of a
- * cluster; rediss-cluster:// is by TLS (docs/cluster.md). Options override the URL. This version
- * looks a host name up in /etc/hosts and at the name servers of resolv.conf, at each attempt to
- * connect; so a name that leads to another server after a failover is followed. The call waits
- * until the server answers or refuses, and up to outage_timeout_ms for a server that is still
- * loading its data; in a cluster, until one node has answered and each other has done so or cannot
- * be reached. With HL_CLIENT_LAZY the call does not wait.
+ * cluster; rediss-cluster:// is by TLS (docs/cluster.md). Behind each may stand options by their
+ * words, ?watchdog_timeout=10s&connections=8 (docs/options.md). The struct overrides the URL, and
+ * the URL the environment (HL_CLIENT_ENVIRONMENT), each option by itself. This version looks a host
+ * name up in /etc/hosts and at the name servers of resolv.conf, at each attempt to connect; so a
+ * name that leads to another server after a failover is followed. The call waits until the server
+ * answers or refuses, and up to outage_timeout_ms for a server that is still loading its data; in a
+ * cluster, until one node has answered and each other has done so or cannot be reached. With
+ * HL_CLIENT_LAZY the call does not wait.
  *
  * Threads: any; no other thread may fork the process meanwhile.
  * Returns: 0; HL_EINVAL (URL or options, err says which; a file of TLS or of a password that cannot

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Typing errors are counted as by F. J. Damerau, "A technique for computer detection and correction
  * of spelling errors", 1964: a letter too many, missing, wrong, or two letters exchanged. */
-#include "cli/suggest.h"
+#include "base/suggest.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static int suggest_errors(const char *a, const char *b)
     return table[rows][columns];
 }
 
-const char *cli_suggest(const char *typed, const char *const *words, size_t count)
+const char *hli_suggest(const char *typed, const char *const *words, size_t count)
 {
     const char *found = NULL;
     int fewest = SUGGEST_ERRORS + 1;

@@ -76,6 +76,7 @@ int cli_server_open(const struct cli_server *server, const hl_client_options *op
     if (options)
         mine = *options;
     mine.name_prefix = server->prefix;
+    mine.flags |= HL_CLIENT_ENVIRONMENT;
     return hl_client_open(cli_server_url(server), &mine, ret_client, &err) == 0 ? CLI_OK
                                                                                 : cli_failed(&err);
 }

@@ -210,8 +210,8 @@ static int client_open(const char *url, const hl_client_options *options, hl_cli
     hl_client_options settings;
     struct hli_url server;
 
-    if (!url || !ret_client)
-        return hli_fail(err, HL_EINVAL, "the URL or ret_client is NULL");
+    if (!ret_client)
+        return hli_fail(err, HL_EINVAL, "ret_client is NULL");
     int rc = hli_options_read(url, options, &settings, &server, err);
     if (rc < 0)
         return rc;

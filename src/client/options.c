@@ -6,31 +6,37 @@
 #include "base/error.h"
 #include "base/secret.h"
 #include "base/versioned.h"
+#include "client/option_table.h"
+#include "client/option_words.h"
 #include "lease/calls/replicas.h"
 #include "lease/state/name.h"
-#include "redis/lanes.h"
 #include "redis/password_file.h"
 
 #include <string.h>
 
 enum {
-    OPTIONS_MAX_POLL_US = 1000,
-    OPTIONS_CONNECTIONS = 4,
     OPTIONS_REPLICAS_MS = 200,
     OPTIONS_HOST_LIMIT = 255, /* of a name that TLS sends (RFC 1035, 2.3.4) */
 };
 
-static const int64_t options_max_ms = INT64_C(100000000000);
-
-/* 0 becomes the default; min is the smallest valid value. */
-static int options_time(const char *what, int64_t *value, int64_t standard, int64_t min,
-                        hl_error *err)
+/* 0 becomes the default. */
+static int options_check_value(const struct hli_option *option, hl_client_options *options,
+                               hl_error *err)
 {
-    if (*value == 0)
-        *value = standard;
-    if (*value < min || *value > options_max_ms)
-        return hli_fail(err, HL_EINVAL, "%s is not from %lld to 10^11 ms", what, (long long)min);
-    return 0;
+    int64_t value = hli_option_get(option, options);
+    bool is_ms = option->kind == HLI_OPTION_MS;
+
+    if (value == 0)
+        value = option->standard;
+    hli_option_set(option, options, value);
+    if (value >= option->least && value <= option->most)
+        return 0;
+    if (is_ms)
+        return hli_fail(err, HL_EINVAL, "%s_ms is not from %lld to 10^11 ms", option->name,
+                        (long long)option->least);
+    return hli_fail(err, HL_EINVAL, "%s%s is not from %lld to %lld", option->name,
+                    option->kind == HLI_OPTION_US ? "_us" : "", (long long)option->least,
+                    (long long)option->most);
 }
 
 /* The default, which a short request timeout makes shorter. */
@@ -56,25 +62,17 @@ static int options_check_replicas(const hl_client_options *options, hl_error *er
         (long long)options->replicas_timeout_ms, (long long)options->request_timeout_ms);
 }
 
-static int options_check_times(hl_client_options *options, hl_error *err)
+static int options_check_values(hl_client_options *options, hl_error *err)
 {
-    const struct {
-        const char *what;
-        int64_t *value, standard, min;
-    } times[] = {
-        {"connect_timeout_ms", &options->connect_timeout_ms, 2000, 1},
-        {"request_timeout_ms", &options->request_timeout_ms, 2000, 1},
-        {"outage_timeout_ms", &options->outage_timeout_ms, 10000, -1},
-        {"watchdog_timeout_ms", &options->watchdog_timeout_ms, 30000, 10},
-        {"poll_ms", &options->poll_ms, 1000, 10},
-        {"backoff_min_ms", &options->backoff_min_ms, 50, 1},
-        {"backoff_max_ms", &options->backoff_max_ms, 2000, 1},
-        {"replicas_timeout_ms", &options->replicas_timeout_ms, options_replicas_ms(options), 1},
-    };
-
-    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
-        if (options_time(times[i].what, times[i].value, times[i].standard, times[i].min, err) < 0)
+    if (options->replicas_timeout_ms == 0)
+        options->replicas_timeout_ms = options_replicas_ms(options);
+    for (int i = 0; i < HLI_OPTIONS; i++) {
+        const struct hli_option *option = &hli_option_table[i];
+        bool has_limits = option->kind == HLI_OPTION_MS || option->kind == HLI_OPTION_US ||
+                          option->kind == HLI_OPTION_NUMBER;
+        if (has_limits && options_check_value(option, options, err) < 0)
             return HL_EINVAL;
+    }
     if (options->backoff_min_ms > options->backoff_max_ms)
         return hli_fail(err, HL_EINVAL, "backoff_min_ms is greater than backoff_max_ms");
     return options_check_replicas(options, err);
@@ -85,9 +83,6 @@ static int options_check_grace(const hl_client_options *options, hl_error *err)
 {
     int64_t grace_ms = options->failover_grace_ms, old_ms = options->old_master_ms;
 
-    if (grace_ms < 0 || grace_ms > options_max_ms || old_ms < 0 || old_ms > options_max_ms)
-        return hli_fail(err, HL_EINVAL,
-                        "failover_grace_ms and old_master_ms are not from 0 to 10^11 ms");
     if (grace_ms == 0 && old_ms > 0)
         return hli_fail(err, HL_EINVAL, "old_master_ms needs failover_grace_ms");
     if (grace_ms > 0 && grace_ms < options->watchdog_timeout_ms + old_ms)
@@ -102,7 +97,8 @@ static int options_check(hl_client_options *options, hl_error *err)
 {
     const unsigned known = HL_CLIENT_LAZY | HL_CLIENT_DISPATCH | HL_CLIENT_RELEASE_ON_CLOSE |
                            HL_CLIENT_RELEASE_ON_THREAD_EXIT | HL_CLIENT_HOLDER_INFO |
-                           HL_CLIENT_TLS_UNVERIFIED | HL_CLIENT_KEEP_UNCONFIRMED;
+                           HL_CLIENT_TLS_UNVERIFIED | HL_CLIENT_KEEP_UNCONFIRMED |
+                           HL_CLIENT_ENVIRONMENT;
 
     if (options->flags & ~known)
         return hli_fail(err, HL_EINVAL, "flags hold what this version does not know");
@@ -114,15 +110,9 @@ static int options_check(hl_client_options *options, hl_error *err)
         return hli_fail(err, HL_EINVAL, "name_prefix is too long");
     if (options->client_name && strpbrk(options->client_name, " \n\r\t"))
         return hli_fail(err, HL_EINVAL, "client_name holds a space, which CLIENT SETNAME refuses");
-    if (options->busy_poll_us < 0 || options->busy_poll_us > OPTIONS_MAX_POLL_US)
-        return hli_fail(err, HL_EINVAL, "busy_poll_us is not from 0 to %d", OPTIONS_MAX_POLL_US);
-    if (options->connections < 0 || options->connections > HLI_LANES_MAX)
-        return hli_fail(err, HL_EINVAL, "connections is not from 1 to %d", HLI_LANES_MAX);
-    if (options->connections == 0)
-        options->connections = OPTIONS_CONNECTIONS;
     if (hli_replicas_check(options->min_replicas, err) < 0)
         return HL_EINVAL;
-    int rc = options_check_times(options, err);
+    int rc = options_check_values(options, err);
     return rc == 0 ? options_check_grace(options, err) : rc;
 }
 
@@ -146,8 +136,6 @@ static int options_copy_strings(const hl_client_options *options, hl_client_opti
     *settings = *options;
     settings->username = settings->password = NULL;
     settings->sentinel_username = settings->sentinel_password = NULL;
-    if (!settings->client_name)
-        settings->client_name = "hirelock";
     for (int i = 0; i < HLI_SETTINGS_STRINGS; i++) {
         bool is_set = *text[i] != NULL;
         *text[i] = is_set ? strdup(*text[i]) : NULL;
@@ -224,6 +212,44 @@ static int options_check_tls(const hl_client_options *options, const struct hli_
     return url->has_tls ? hli_tls_check_files(options, err) : 0;
 }
 
+/* The name has no default in the table of options, whose defaults are numbers. */
+static int options_name_client(hl_client_options *settings)
+{
+    if (!settings->client_name)
+        settings->client_name = strdup("hirelock");
+    return settings->client_name ? 0 : HL_ENOMEM;
+}
+
+/* What the program passed is copied, completed by words, and then checked as a whole. */
+static int options_settle(const hl_client_options *options, hl_client_options *settings,
+                          struct hli_url *url, hl_error *err)
+{
+    if (options_copy_strings(options, settings, url) < 0)
+        return hli_no_memory(err);
+    int rc = hli_option_words_apply(url, settings, err);
+    if (rc == 0 && options_name_client(settings) < 0)
+        rc = hli_no_memory(err);
+    if (rc == 0)
+        rc = options_check(settings, err);
+    if (rc == 0)
+        rc = options_check_logins(settings, url, err);
+    return rc == 0 ? options_check_tls(settings, url, err) : rc;
+}
+
+static int options_read_url(const char *text, const hl_client_options *options,
+                            struct hli_url *ret_url, hl_error *err)
+{
+    bool has_environment = options->flags & HL_CLIENT_ENVIRONMENT;
+
+    if (!text && has_environment)
+        text = hli_option_words_url();
+    if (!text)
+        return hli_fail(err, HL_EINVAL,
+                        has_environment ? "the URL is NULL, and HIRELOCK_URL is not set"
+                                        : "the URL is NULL");
+    return hli_url_parse(text, ret_url, err);
+}
+
 int hli_options_read(const char *text, const hl_client_options *passed,
                      hl_client_options *ret_settings, struct hli_url *ret_url, hl_error *err)
 {
@@ -231,17 +257,10 @@ int hli_options_read(const char *text, const hl_client_options *passed,
 
     int rc = hli_versioned_read(&options, sizeof(options), passed, "the options", err);
     if (rc == 0)
-        rc = options_check(&options, err);
-    if (rc == 0)
-        rc = hli_url_parse(text, ret_url, err);
+        rc = options_read_url(text, &options, ret_url, err);
     if (rc < 0)
         return rc;
-    if (options_copy_strings(&options, ret_settings, ret_url) < 0)
-        rc = hli_no_memory(err);
-    else
-        rc = options_check_logins(ret_settings, ret_url, err);
-    if (rc == 0)
-        rc = options_check_tls(ret_settings, ret_url, err);
+    rc = options_settle(&options, ret_settings, ret_url, err);
     if (rc < 0)
         hli_options_deinit(ret_settings, ret_url);
     return rc;

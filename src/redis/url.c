@@ -209,35 +209,109 @@ static int url_check_marks(struct url_part authority, struct url_part path, hl_e
 {
     if (url_has(authority, '@') || url_has(path, '@'))
         return hli_fail(err, HL_EINVAL,
-                        "URL: an @ in the user or password is written %%40, a / %%2F");
-    if (url_has(authority, '?'))
-        return hli_fail(err, HL_EINVAL,
-                        "URL: the database is written /1; ?db= is for unix:// and "
-                        "redis-sentinel://");
+                        "URL: an @ in the user or password is written %%40, a / %%2F, a ? %%3F");
     return 0;
 }
 
-/* What stands behind `?`: db=n. */
-static int url_query(struct url_part query, struct hli_url *url, hl_error *err)
+/* Cuts name=value off the front of a query. */
+static bool url_cut_word(struct url_part *query, struct url_part *ret_name,
+                         struct url_part *ret_value)
 {
-    if (query.length < 3 || memcmp(query.at, "db=", 3) != 0)
-        return hli_fail(err, HL_EINVAL, "URL: after ? only db=n is known");
-    return url_database((struct url_part){query.at + 3, query.length - 3}, url, err);
+    struct url_part word = *query;
+
+    if (!url_cut(query, '&', &word))
+        query->length = 0;
+    *ret_value = word;
+    return url_cut(ret_value, '=', ret_name) && ret_name->length > 0;
 }
 
-/* What stands behind the `/` of sentinels: the master's name, and ?db=n. */
-static int url_service(struct url_part rest, struct hli_url *url, hl_error *err)
+static bool url_is_db(struct url_part name)
 {
-    struct url_part service = rest;
-    int rc = url_cut(&rest, '?', &service) ? url_query(rest, url, err) : 0;
+    return name.length == 2 && memcmp(name.at, "db", 2) == 0;
+}
 
-    if (rc < 0)
-        return rc;
+static int url_no_word(hl_error *err)
+{
+    return hli_fail(err, HL_EINVAL, "URL: behind ? stands name=value&name=value");
+}
+
+/* The database that a query names. A cluster has only one, and redis:// names it before the ?. */
+static int url_query_db(struct url_part query, struct hli_url *url, bool may_have_db, hl_error *err)
+{
+    struct url_part name, value;
+    int rc = 0, count = 0;
+
+    while (rc == 0 && query.length > 0) {
+        if (!url_cut_word(&query, &name, &value))
+            return url_no_word(err);
+        if (!url_is_db(name))
+            continue;
+        if (!may_have_db)
+            return hli_fail(err, HL_EINVAL,
+                            "URL: the database is written /1; ?db= is for unix:// and "
+                            "redis-sentinel://");
+        if (++count > 1)
+            return hli_fail(err, HL_EINVAL, "URL: db is there twice");
+        rc = url_database(value, url, err);
+    }
+    return rc;
+}
+
+/* Cuts what stands behind `?` off the text, and keeps it for hli_url_query(). */
+static int url_query(struct url_part *rest, struct hli_url *url, bool may_have_db, hl_error *err)
+{
+    struct url_part front, query = *rest;
+
+    if (!url_cut(&query, '?', &front))
+        return 0;
+    *rest = front;
+    if (url_has(query, '@'))
+        return url_check_marks(query, query, err);
+    url->query = hli_secret_new(query.length);
+    if (!url->query)
+        return url_undecoded(err, HL_ENOMEM, "query");
+    memcpy(url->query, query.at, query.length);
+    return url_query_db(query, url, may_have_db, err);
+}
+
+static int url_visit(struct url_part name, struct url_part value,
+                     int (*visit)(const char *name, const char *value, void *arg, hl_error *err),
+                     void *arg, hl_error *err)
+{
+    char *words[2] = {NULL, NULL};
+    int rc = url_decode_secret(name, &words[0]);
+
+    if (rc == 0)
+        rc = url_decode_secret(value, &words[1]);
+    rc = rc == 0 ? visit(words[0], words[1], arg, err) : url_undecoded(err, rc, "query");
+    hli_secret_free(words[0]);
+    hli_secret_free(words[1]);
+    return rc;
+}
+
+int hli_url_query(const struct hli_url *url,
+                  int (*visit)(const char *name, const char *value, void *arg, hl_error *err),
+                  void *arg, hl_error *err)
+{
+    struct url_part query = {url->query, url->query ? strlen(url->query) : 0}, name, value;
+    int rc = 0;
+
+    while (rc == 0 && query.length > 0) {
+        if (!url_cut_word(&query, &name, &value))
+            return url_no_word(err);
+        rc = url_is_db(name) ? 0 : url_visit(name, value, visit, arg, err);
+    }
+    return rc;
+}
+
+/* What stands behind the `/` of sentinels: the master's name. */
+static int url_service(struct url_part service, struct hli_url *url, hl_error *err)
+{
     if (service.length == 0)
         return hli_fail(err, HL_EINVAL,
                         "URL: behind the sentinels stands the master's name, "
                         "redis-sentinel://host/mymaster");
-    rc = url_decode(service, &url->service);
+    int rc = url_decode(service, &url->service);
     return rc == 0 ? 0 : url_undecoded(err, rc, "master's name");
 }
 
@@ -253,12 +327,15 @@ static int url_path(struct url_part path, struct hli_url *url, hl_error *err)
 
 static int url_parse_tcp(struct url_part rest, struct hli_url *url, hl_error *err)
 {
-    struct url_part login = {NULL, 0}, authority = rest, path = {rest.at, 0};
+    struct url_part login = {NULL, 0}, authority, path = {rest.at, 0};
+    int rc = url_query(&rest, url, url->kind == HLI_URL_SENTINEL, err);
 
+    authority = rest;
     if (url_cut(&rest, '/', &authority))
         path = rest;
     bool has_login = url_cut(&authority, '@', &login);
-    int rc = url_check_marks(authority, path, err);
+    if (rc == 0)
+        rc = url_check_marks(authority, path, err);
     if (rc == 0)
         rc = url_path(path, url, err);
     if (rc == 0 && has_login)
@@ -268,18 +345,15 @@ static int url_parse_tcp(struct url_part rest, struct hli_url *url, hl_error *er
 
 static int url_parse_unix(struct url_part rest, struct hli_url *url, hl_error *err)
 {
-    struct url_part path = rest;
+    int rc = url_query(&rest, url, true, err);
 
-    if (url_cut(&rest, '?', &path)) {
-        int rc = url_query(rest, url, err);
-        if (rc < 0)
-            return rc;
-    }
-    if (path.length == 0 || path.at[0] != '/')
+    if (rc < 0)
+        return rc;
+    if (rest.length == 0 || rest.at[0] != '/')
         return hli_fail(err, HL_EINVAL, "URL: a unix socket needs an absolute path, unix:///path");
     url->addresses = calloc(1, sizeof(*url->addresses));
     url->address_count = url->addresses ? 1 : 0;
-    int rc = url->addresses ? url_decode(path, &url->addresses->host) : HL_ENOMEM;
+    rc = url->addresses ? url_decode(rest, &url->addresses->host) : HL_ENOMEM;
     return rc == 0 ? 0 : url_undecoded(err, rc, "path");
 }
 
@@ -346,6 +420,7 @@ void hli_url_deinit(struct hli_url *url)
         hli_address_deinit(&url->addresses[i]);
     free(url->addresses);
     free(url->service);
+    hli_secret_free(url->query);
     hli_login_deinit(&url->login);
     hli_login_deinit(&url->sentinel_login);
     *url = (struct hli_url){0};

@@ -34,14 +34,21 @@ struct hli_url {
     uint32_t database;
     struct hli_login login;          /* of the servers that have the data */
     struct hli_login sentinel_login; /* not from the URL, but from the options */
+    char *query;                     /* an owned secret: the words behind `?`; NULL: none */
 };
 
 /* redis://[user[:password]@]host[:port][/db], redis://:password@host, unix:///path[?db=n],
  * redis-sentinel://[user:password@]host[:port],host.../service[?db=n],
  * redis-cluster://[user:password@]host[:port],host..., each with rediss for TLS and valkey for
- * redis; see hl_client_open(). Errors: HL_EINVAL, HL_ENOMEM; their text never repeats the URL,
- * which may contain a password. */
+ * redis; behind each may stand ?name=value&name=value; see hl_client_open(). Errors: HL_EINVAL,
+ * HL_ENOMEM; their text never repeats the URL, which may contain a password. */
 int hli_url_parse(const char *text, struct hli_url *ret_url, hl_error *err);
+
+/* Calls `visit` for each word of the query but db, as name=value, both decoded, until it returns an
+ * error. Errors: HL_EINVAL (no such form, or not percent-encoded), HL_ENOMEM; those of `visit`. */
+int hli_url_query(const struct hli_url *url,
+                  int (*visit)(const char *name, const char *value, void *arg, hl_error *err),
+                  void *arg, hl_error *err);
 
 /* Wipes the secrets before it frees them. */
 void hli_url_deinit(struct hli_url *url);

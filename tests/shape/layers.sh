@@ -92,7 +92,7 @@ for file in $(find src include -name '*.[ch]'); do
         case $kind:$file in
         quoted:src/cli/* | quoted:include/*)
             case $text in
-            cli/*) pass ;;
+            cli/* | base/suggest.h) pass ;; # the command is built with suggest.c, too
             *) fail "$file includes \"$text\": public headers only" ;;
             esac
             ;;

@@ -7,6 +7,7 @@
 
 #include "support/test.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -76,14 +77,15 @@ static const struct bad {
     {"redis-sentinel://h/", "master's name", HL_EINVAL},
     {"redis-sentinel://h/?db=1", "master's name", HL_EINVAL},
     {"redis-sentinel://h/m?db=x", "database", HL_EINVAL},
-    {"redis-sentinel://h/m?x=1", "db=n", HL_EINVAL},
+    {"redis-sentinel://h/m?x", "name=value", HL_EINVAL},
     {"redis-sentinel://h/m%zz", "master's name", HL_EINVAL},
     {"redis-sentinel:///m", "no host", HL_EINVAL},
     {"redis-sentinel://a,,b/m", "no host", HL_EINVAL},
     {"redis-sentinel://a,b,/m", "no host", HL_EINVAL},
     {"redis-sentinel://a,b:x/m", "port", HL_EINVAL},
     {"redis-sentinel://a,::1/m", "brackets", HL_EINVAL},
-    {"redis-sentinel://a,b?db=1/m", "?db=", HL_EINVAL},
+    {"redis-sentinel://a,b?db=1/m", "database", HL_EINVAL},
+    {"redis-sentinel://a,b/m?db=1&db=1", "twice", HL_EINVAL},
     {"redis-sentinel://:TopSecret@a,b%zz/m", "host", HL_EINVAL},
     {"redis-sentinel://:Top/Secret@a,b/m", "%2F", HL_EINVAL},
     {"redis://a,b", "redis-sentinel://", HL_EINVAL},
@@ -135,7 +137,13 @@ static const struct bad {
     {"unix://", "absolute", HL_EINVAL},
     {"unix:///s?db=", "database", HL_EINVAL},
     {"unix:///s?db=x", "database", HL_EINVAL},
-    {"unix:///s?x=1", "db=n", HL_EINVAL},
+    {"unix:///s?TopSecret", "name=value", HL_EINVAL},
+    {"unix:///s?=TopSecret", "name=value", HL_EINVAL},
+    {"unix:///s?db=1&&x=TopSecret", "name=value", HL_EINVAL},
+    {"redis-cluster://h?db=0", "?db=", HL_EINVAL},
+    {"redis://h/1?x=1&db=1", "/1", HL_EINVAL},
+    {"redis://:Top?Secret@h", "%3F", HL_EINVAL},
+    {"redis://u:Top?Secret=Secret@h/1", "%3F", HL_EINVAL},
     {"unix:///s%", "path", HL_EINVAL},
 };
 
@@ -225,6 +233,54 @@ Test(url, never_shows_a_secret_in_what_it_says)
         hl_error err = HL_ERROR_INIT;
         check(hli_url_parse(bad[i].text, &url, &err) < 0);
         check_msg(strstr(err.text, "Secret") == NULL, "%s", err.text);
+    }
+}
+
+static char words[256];
+
+static int note_word(const char *name, const char *value, void *arg, hl_error *err)
+{
+    (void)arg;
+    (void)err;
+    snprintf(words + strlen(words), sizeof words - strlen(words), "%s=%s ", name, value);
+    return strcmp(name, "stop") == 0 ? HL_EINVAL : 0;
+}
+
+static int read_words(const char *text)
+{
+    struct hli_url url;
+    hl_error err = HL_ERROR_INIT;
+
+    words[0] = '\0';
+    check_int(hli_url_parse(text, &url, &err), 0);
+    int rc = hli_url_query(&url, note_word, NULL, &err);
+    check(strstr(err.text, "Secret") == NULL);
+    hli_url_deinit(&url);
+    return rc;
+}
+
+Test(url, has_words_behind_a_question_mark)
+{
+    static const struct {
+        const char *text, *words;
+        int code;
+    } all[] = {
+        {"redis://h", "", 0},
+        {"redis://h?", "", 0},
+        {"redis://h?a=1", "a=1 ", 0},
+        {"rediss://u:p@[::1]:7/3?a=1&b=", "a=1 b= ", 0},
+        {"redis://h/?path=/a/b?c=d", "path=/a/b?c=d ", 0},
+        {"unix:///s?a=1&db=7&b=x%26y%3dz%40", "a=1 b=x&y=z@ ", 0},
+        {"redis-sentinel://a,b/m?db=2&a=1", "a=1 ", 0},
+        {"redis-cluster://a,b?a=1+2", "a=1+2 ", 0},
+        {"redis://h?stop=1&a=1", "stop=1 ", HL_EINVAL},
+        {"redis://h?a=%zzTopSecret", "", HL_EINVAL},
+        {"redis://h?a=%00TopSecret", "", HL_EINVAL},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        int rc = read_words(all[i].text);
+        check_msg(rc == all[i].code, "%s: %s", all[i].text, hl_err_name(rc));
+        check_str(words, all[i].words);
     }
 }
 
