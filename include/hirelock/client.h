@@ -463,11 +463,13 @@ typedef struct hl_stats {
     /* Of Redlocks whose first client this is: masters that were asked and said yes, said no, and
      * had no answer in time; events NARROW. */
     uint64_t votes, votes_refused, votes_missing, narrow;
+    uint64_t jeopardies; /* events JEOPARDY */
 } hl_stats;
 
 /* clang-format off */
 #define HL_STATS_INIT                                                                              \
-    { sizeof(hl_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(hl_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  \
+      0 }
 /* clang-format on */
 
 /*

@@ -11,6 +11,7 @@
 #include <hirelock/fence.h>
 #include <hirelock/latch.h>
 #include <hirelock/lock.h>
+#include <hirelock/metrics.h>
 #include <hirelock/multi_lock.h>
 #include <hirelock/permits.h>
 #include <hirelock/redlock.h>

@@ -39,6 +39,7 @@ static void stats_read_counters(const struct hli_counters *counters, hl_stats *s
     stats->votes_refused = stats_read(&counters->votes_refused);
     stats->votes_missing = stats_read(&counters->votes_missing);
     stats->narrow = stats_read(&counters->narrow);
+    stats->jeopardies = stats_read(&counters->jeopardies);
 }
 
 /* size is that of the caller's struct, or NULL. */

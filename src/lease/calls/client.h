@@ -31,6 +31,7 @@ struct hli_counters { /* atomic */
     atomic_uint_fast64_t nodes_now, lanes_now, master_changes, redirects, unconfirmed;
     atomic_uint_fast64_t graces, reclaims;
     atomic_uint_fast64_t votes, votes_refused, votes_missing, narrow;
+    atomic_uint_fast64_t jeopardies;
     struct hli_histogram wait, hold, renewal_lag;
 };
 

@@ -118,6 +118,7 @@ static void loss_warn(struct hli_turn *turn, struct hli_tenure *tenure)
     if (!hli_hold_is_warned(tenure) || turn->now < hli_hold_jeopardy_at(tenure))
         return;
     tenure->in_jeopardy = true;
+    hli_count(&turn->name->client->counters.jeopardies);
     hli_notice_warning(turn, tenure, HL_EVENT_JEOPARDY);
 }
 
