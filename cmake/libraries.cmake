@@ -14,6 +14,9 @@ endforeach()
 set_target_properties(hl_objects PROPERTIES C_VISIBILITY_PRESET hidden
                                             POSITION_INDEPENDENT_CODE ON)
 target_compile_definitions(hl_testing PUBLIC HL_TESTING)
+if(hl_has_probes)
+    target_compile_definitions(hl_objects PRIVATE HL_PROBES)
+endif()
 
 add_library(hirelock_shared SHARED $<TARGET_OBJECTS:hl_objects>)
 add_library(hirelock_static STATIC $<TARGET_OBJECTS:hl_objects>)

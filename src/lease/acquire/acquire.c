@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/probe.h"
 #include "lease/hold/hold.h"
 #include "lease/hold/loss.h"
 #include "lease/hold/reenter.h"
@@ -329,8 +330,10 @@ static int acquire_settle_hold(struct hli_acquire *acquire)
         hli_tenure_unref(late);
     if (code == HL_OK)
         hli_count(&counters->acquires);
-    if (code == HL_OK && !is_nested)
+    if (code == HL_OK && !is_nested) {
         hli_histogram_add(&counters->wait, turn.now - acquire->wait.started);
+        HLI_PROBE2(acquire, acquire->name->bytes, turn.now - acquire->wait.started);
+    }
     return code;
 }
 

@@ -3,6 +3,7 @@
 /* The busy answer: recorded; the end of tries; orphans; the sleep of the other waiters. */
 #include "lease/acquire/busy.h"
 
+#include "base/probe.h"
 #include "base/random.h"
 #include "lease/acquire/ask.h"
 #include "lease/hold/hold.h"
@@ -274,6 +275,7 @@ void hli_busy_answered(struct hli_turn *turn, struct hli_tenure *tenure,
         tenure->ask_at = hli_busy_poll_at(turn);
         return;
     }
+    HLI_PROBE2(busy, name->bytes, contention->busy.info.lease_left_ms);
     bool asks_again = hli_busy_finish_tries(turn, tenure->ask.sent_at);
     busy_orphan_check(turn);
     busy_sleep(turn, tenure, &before);

@@ -3,6 +3,7 @@
 /* Grants and wants: parsed, judged, and applied. */
 #include "lease/acquire/grant.h"
 
+#include "base/probe.h"
 #include "lease/acquire/busy.h"
 #include "lease/hold/hold.h"
 #include "lease/state/command.h"
@@ -92,6 +93,7 @@ static void grant_begin_hold(struct hli_turn *turn, struct hli_tenure *tenure,
     tenure->has_waiters = tenure->has_waiters || grant->waiting > 0;
     name->asked_at = 0;
     hli_count(&name->client->counters.grants);
+    HLI_PROBE1(grant, name->bytes);
     hli_hold_begin(turn, TAILQ_FIRST(&name->waiters), turn->now);
     hli_busy_finish_tries(turn, turn->now); /* the lock is held now */
 }

@@ -3,6 +3,7 @@
 /* Reconnects: the link's changes, reported as events, and applied to every name. */
 #include "lease/acquire/reconnect.h"
 
+#include "base/probe.h"
 #include "lease/acquire/ask.h"
 #include "lease/acquire/grant.h"
 #include "lease/calls/call.h"
@@ -140,6 +141,7 @@ void hli_client_link_up(hl_client *client, struct hli_link *link, bool is_again)
         reconnect_tell_grace(client, link);
     if (is_again && hli_link_is_whole(link)) {
         hli_count(&client->counters.reconnects);
+        HLI_PROBE1(reconnect, client->id);
         hli_client_tell(client, &(const hl_event){.kind = HL_EVENT_CONNECTED, .reason = ""});
     }
     hli_grants_listen(client);

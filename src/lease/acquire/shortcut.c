@@ -3,6 +3,7 @@
 /* Shortcuts. */
 #include "lease/acquire/shortcut.h"
 
+#include "base/probe.h"
 #include "lease/hold/keep.h"
 #include "lease/hold/reenter.h"
 #include "lease/hold/tag.h"
@@ -57,8 +58,10 @@ bool hli_shortcut_acquire(struct hli_name *name, const struct hli_acquire_mode *
     hli_mutex_unlock(&name->mutex);
     if (is_done)
         hli_count(&counters->acquires);
-    if (is_done && !is_nested)
+    if (is_done && !is_nested) {
         hli_histogram_add(&counters->wait, 0);
+        HLI_PROBE2(acquire, name->bytes, 0);
+    }
     return is_done;
 }
 

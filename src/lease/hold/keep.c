@@ -3,6 +3,7 @@
 /* Keeping: the pass, the retained tenure, and the server's word that allows them. */
 #include "lease/hold/keep.h"
 
+#include "base/probe.h"
 #include "lease/hold/hold.h"
 #include "lease/hold/reenter.h"
 #include "lease/hold/tag.h"
@@ -70,9 +71,11 @@ bool hli_keep_pass(struct hli_turn *turn, struct hli_tenure *tenure)
 
     if (!head || !keep_suits(tenure, head) || !keep_may(tenure, turn->now))
         return false;
+    hli_ns began = tenure->hold.began;
     hli_hold_end(tenure, turn->now);
     tenure->passes++;
     hli_count(&turn->name->client->counters.passes);
+    HLI_PROBE2(pass, turn->name->bytes, turn->now - began);
     hli_hold_begin(turn, head, turn->now);
     keep_refresh(turn, tenure);
     return true;

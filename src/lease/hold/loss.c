@@ -4,6 +4,7 @@
 #include "lease/hold/loss.h"
 
 #include "base/check.h"
+#include "base/probe.h"
 #include "lease/hold/hold.h"
 #include "lease/state/notice.h"
 #include "lease/state/waiters.h"
@@ -69,6 +70,7 @@ void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const ch
         hli_turn_change(turn, tenure, 0);
     } else if (tenure->hold.is_accepted) {
         hli_count(&name->client->counters.losses);
+        HLI_PROBE2(lost, name->bytes, reason);
         hli_notice_loss(turn, tenure, reason);
     }
     if (name->kind->quorum)
@@ -119,6 +121,7 @@ static void loss_warn(struct hli_turn *turn, struct hli_tenure *tenure)
         return;
     tenure->in_jeopardy = true;
     hli_count(&turn->name->client->counters.jeopardies);
+    HLI_PROBE2(jeopardy, turn->name->bytes, tenure->valid_until - turn->now);
     hli_notice_warning(turn, tenure, HL_EVENT_JEOPARDY);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/probe.h"
 #include "lease/hold/hold.h"
 #include "lease/hold/keep.h"
 #include "lease/hold/loss.h"
@@ -154,6 +155,7 @@ static void release_hold(struct hli_turn *turn, struct hli_tenure *tenure,
     }
     if (mode->write)
         hli_write_ref(mode->write); /* the tenure's */
+    HLI_PROBE2(release, turn->name->bytes, turn->now - tenure->hold.began);
     tenure->is_posted = mode->is_posted;
     if (mode->is_posted)
         hli_turn_finish(turn, wait, HL_OK);

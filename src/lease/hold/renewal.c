@@ -4,6 +4,7 @@
 #include "lease/hold/renewal.h"
 
 #include "base/check.h"
+#include "base/probe.h"
 #include "lease/calls/replicas.h"
 #include "lease/hold/hold.h"
 #include "lease/hold/loss.h"
@@ -187,6 +188,7 @@ static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal *r
     if (renewal->reclaims_until != 0 && !hli_grace_is_met(tenure))
         hli_count(&counters->reclaims);
     hli_histogram_add(&counters->renewal_lag, turn->now - tenure->renew_at);
+    HLI_PROBE2(renew, turn->name->bytes, turn->now - tenure->renew_at);
     hli_tenure_extend(tenure, sent_at, lease_ms, renewal->confirmed, renewal->op.term);
     bool is_doubt = tenure->hold.replicas > 0 &&
                     hli_hold_confirm(turn, tenure,
