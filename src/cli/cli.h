@@ -54,6 +54,7 @@ extern const struct cli_command cli_acl;
 extern const struct cli_command cli_doctor;
 extern const struct cli_command cli_inspect;
 extern const struct cli_command cli_list;
+extern const struct cli_command cli_run;
 extern const struct cli_command cli_unlock;
 extern const struct cli_command cli_wait;
 extern const struct cli_command cli_watch;

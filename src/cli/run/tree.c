@@ -1,0 +1,150 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+#include "cli/run/tree.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { TREE_LINE = 512, TREE_AGAIN_MS = 50 };
+
+struct tree_process {
+    pid_t pid, parent;
+};
+
+struct tree {
+    struct tree_process *all; /* by pid */
+    size_t count, room;
+};
+
+static pid_t tree_parent(const char *pid)
+{
+    char path[64], line[TREE_LINE] = "";
+    pid_t parent = 0;
+
+    snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    size_t length = fread(line, 1, sizeof(line) - 1, file);
+    line[length] = '\0';
+    fclose(file);
+    const char *behind = strrchr(line, ')'); /* the name may have any letters */
+    if (!behind || sscanf(behind + 1, " %*c %d", &parent) != 1)
+        return 0;
+    return parent;
+}
+
+static int tree_order(const void *a, const void *b)
+{
+    const struct tree_process *one = a, *other = b;
+
+    return (one->pid > other->pid) - (one->pid < other->pid);
+}
+
+static void tree_add(struct tree *tree, const char *name)
+{
+    if (tree->count == tree->room) {
+        size_t room = tree->room ? tree->room * 2 : 256;
+        struct tree_process *all = reallocarray(tree->all, room, sizeof(*all));
+        if (!all)
+            return;
+        tree->all = all;
+        tree->room = room;
+    }
+    pid_t parent = tree_parent(name);
+    if (parent > 0)
+        tree->all[tree->count++] =
+            (struct tree_process){.pid = (pid_t)strtol(name, NULL, 10), .parent = parent};
+}
+
+static void tree_read(struct tree *tree)
+{
+    DIR *folder = opendir("/proc");
+    const struct dirent *entry;
+
+    while (folder && (entry = readdir(folder)))
+        if (isdigit((unsigned char)entry->d_name[0]))
+            tree_add(tree, entry->d_name);
+    if (folder)
+        closedir(folder);
+    if (tree->all)
+        qsort(tree->all, tree->count, sizeof(*tree->all), tree_order);
+}
+
+/* The processes were not read at one instant, so their parents may form a circle: it takes no more
+ * steps than there are processes. */
+static bool tree_is_below(const struct tree *tree, const struct tree_process *process, pid_t root)
+{
+    for (size_t steps = 0; process && steps < tree->count; steps++) {
+        if (process->parent == root)
+            return true;
+        const struct tree_process parent = {.pid = process->parent};
+        process = bsearch(&parent, tree->all, tree->count, sizeof(*tree->all), tree_order);
+    }
+    return false;
+}
+
+void run_tree_signal(pid_t root, int signal)
+{
+    struct tree tree = {0};
+
+    tree_read(&tree);
+    for (size_t i = 0; i < tree.count; i++)
+        if (tree_is_below(&tree, &tree.all[i], root)) {
+            kill(tree.all[i].pid, signal);
+            kill(tree.all[i].pid, SIGCONT);
+        }
+    free(tree.all);
+}
+
+int64_t run_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void ending_signal(const struct run_ending *ending, int signal)
+{
+    run_tree_signal(ending->root, signal);
+    if (ending->has_root) {
+        kill(ending->root, signal);
+        kill(ending->root, SIGCONT);
+    }
+}
+
+void run_ending_begin(struct run_ending *ending, pid_t root, bool has_root, int64_t kill_after_ms)
+{
+    if (ending->is_begun)
+        return;
+    *ending = (struct run_ending){.root = root,
+                                  .has_root = has_root,
+                                  .is_begun = true,
+                                  .kill_at = run_now_ms() + kill_after_ms};
+    if (kill_after_ms > 0)
+        ending_signal(ending, SIGTERM);
+    run_ending_step(ending);
+}
+
+/* Again and again, since a process that was being forked was not seen. */
+void run_ending_step(struct run_ending *ending)
+{
+    if (!ending->is_begun || run_now_ms() < ending->kill_at)
+        return;
+    ending->is_killing = true;
+    ending_signal(ending, SIGKILL);
+}
+
+int run_ending_timeout(const struct run_ending *ending)
+{
+    if (!ending->is_begun)
+        return -1;
+    int64_t left = ending->kill_at - run_now_ms();
+    return ending->is_killing || left <= 0 ? TREE_AGAIN_MS : (int)(left < 60000 ? left : 60000);
+}
