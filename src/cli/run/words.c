@@ -209,6 +209,34 @@ static error_t words_parse_flag(int key, struct run_words *words)
     }
 }
 
+/* getopt(3) names an unknown option, but not the one that is meant. */
+static void words_suggest(struct argp_state *state, const char *word)
+{
+    const char *known[WORDS_OPTIONS] = {"help", "usage", "url", "prefix"};
+    char typed[WORDS_OPTION];
+    size_t count = 4, length = strcspn(word, "=");
+
+    if (length >= sizeof(typed))
+        return;
+    memcpy(typed, word, length);
+    typed[length] = '\0';
+    for (const struct argp_option *option = run_options; option->name; option++)
+        known[count++] = option->name;
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(known[i], typed, length) == 0)
+            return; /* getopt(3) knows what it begins */
+    const char *meant = cli_suggest(typed, known, count);
+    if (meant)
+        argp_error(state, "there is no option --%s; did you mean --%s?", typed, meant);
+}
+
+static void words_look(struct argp_state *state)
+{
+    for (int i = 1; i < state->argc && strcmp(state->argv[i], "--") != 0; i++)
+        if (strncmp(state->argv[i], "--", 2) == 0)
+            words_suggest(state, state->argv[i] + 2);
+}
+
 static error_t words_parse(int key, char *word, struct argp_state *state)
 {
     struct run_words *words = state->input;
@@ -216,6 +244,7 @@ static error_t words_parse(int key, char *word, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &words->server;
+        words_look(state);
         return 0;
     case ARGP_KEY_ARG:
         words_argument(words, word, state);
@@ -257,36 +286,10 @@ const struct argp run_argp = {
            "  hirelock run -w 30 --permits 3 -c 'convert *.png' images",
     .children = run_children};
 
-/* getopt(3) names an unknown option, but not the one that is meant. */
-static void words_suggest(char *word)
-{
-    const char *known[WORDS_OPTIONS] = {"help", "usage", "url", "prefix"};
-    char typed[WORDS_OPTION];
-    size_t count = 4, length = strcspn(word, "=");
-
-    if (length >= sizeof(typed))
-        return;
-    memcpy(typed, word, length);
-    typed[length] = '\0';
-    for (const struct argp_option *option = run_options; option->name; option++)
-        known[count++] = option->name;
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(known[i], typed, length) == 0)
-            return; /* getopt(3) knows what it begins */
-    const char *meant = cli_suggest(typed, known, count);
-    if (!meant)
-        return;
-    cli_say("there is no option --%s; did you mean --%s?", typed, meant);
-    exit(CLI_FAILED);
-}
-
 void run_words_read(struct run_words *words, int argc, char **argv)
 {
     *words = (struct run_words){.wait_ms = HL_WAIT_FOREVER,
                                 .kill_after_ms = WORDS_KILL_AFTER_MS,
                                 .conflict_status = CLI_CONFLICT};
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strncmp(argv[i], "--", 2) == 0)
-            words_suggest(argv[i] + 2);
     cli_parse(&cli_run, argc, argv, words);
 }

@@ -1,0 +1,205 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+
+/* hirelock run: statuses, options, kinds of locks. */
+#include "run_kit.h"
+
+SingleLaw(run, ends_with_the_status_of_its_command)
+{
+    check_int(RUN_STATUS("job", "--", "true"), 0);
+    check_int(RUN_STATUS("job", "--", "sh", "-c", "exit 7"), 7);
+    check_int(RUN_STATUS("job", "--", "sh", "-c", "kill -9 $$"), 128 + SIGKILL);
+    check_int(RUN_STATUS("job", "--", "sh", "-c", "kill -TERM $$"), 128 + SIGTERM);
+    check_int(redis_int(server, "EXISTS job"), 0);
+}
+
+SingleLaw(run, has_statuses_of_its_own_for_a_command_that_cannot_run)
+{
+    check_int(RUN_STATUS("job", "--", "/no/such/program"), 127);
+    check_has(run_text("err"), "/no/such/program");
+    check_int(RUN_STATUS("job", "--", "/etc/passwd"), 126);
+    check_int(redis_int(server, "EXISTS job"), 0);
+}
+
+SingleLaw(run, holds_the_lock_while_the_command_runs_and_shows_its_name)
+{
+    pid_t pid = RUN("job", "--", "sh", "-c",
+                    "echo > $DIR/begun; until [ -e $DIR/end ]; do sleep .05; done");
+
+    run_await_text("begun", "\n");
+    check_int(redis_int(server, "EXISTS job"), 1);
+    check_int(RUN_STATUS("-n", "job", "--", "true"), 124);
+    check_str(run_text("err"), ""); /* as flock(1) */
+    check_int(RUN_STATUS("-w", "0.1", "job", "--", "true"), 124);
+    check_int(RUN_STATUS("-n", "-E", "9", "job", "--", "true"), 9);
+    check_int(RUN_STATUS("-w", "0.1", "--verbose", "job", "--", "true"), 124);
+    check_has(run_text("err"), "thread 'sh'");
+    check_int(RUN_STATUS("-n", "other", "--", "touch", run_file("end").path), 0);
+    check_int(run_end(pid), 0);
+    check_int(redis_int(server, "EXISTS job"), 0);
+}
+
+SingleLaw(run, waits_until_the_lock_is_free_and_tells_how_long)
+{
+    pid_t pid = RUN("job", "--", "sh", "-c",
+                    "echo > $DIR/begun; until [ -e $DIR/end ]; do sleep .05; done");
+
+    run_await_text("begun", "\n");
+    pid_t waiter = RUN("--verbose", "job", "--", "echo", "mine");
+    run_await_text("err", "waiting");
+    check_str(run_text("out"), "");
+    check_int(RUN_STATUS("other", "--", "touch", run_file("end").path), 0);
+    check_int(run_end(pid), 0);
+    check_int(run_end(waiter), 0);
+    check_str(run_text("out"), "mine\n");
+    check_has(run_text("err"), "held after");
+}
+
+SingleLaw(run, keeps_stdin_stdout_and_stderr)
+{
+    FILE *file = fopen(run_file("in").path, "we");
+
+    fputs("hello\n", file);
+    fclose(file);
+    check_int(
+        run_end(run_start(run_file("in").path, "job", "--", "sh", "-c", "cat; echo bad >&2", NULL)),
+        0);
+    check_str(run_text("out"), "hello\n");
+    check_str(run_text("err"), "bad\n");
+}
+
+SingleLaw(run, gives_a_text_to_the_shell)
+{
+    check_int(RUN_STATUS("-c", "echo $HIRELOCK_NAME; exit 3", "job"), 3);
+    check_str(run_text("out"), "job\n");
+}
+
+SingleLaw(run, takes_all_names_or_none)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_lock(client, "b");
+
+    check_int(RUN_STATUS("a", "b", "c", "--", "sh", "-c", "echo $HIRELOCK_NAME"), 0);
+    check_str(run_text("out"), "a,b,c\n");
+    expect_ok(hl_lock_acquire(lock, ERR));
+    check_int(RUN_STATUS("-n", "a", "b", "c", "--", "true"), 124);
+    check_int(redis_int(server, "EXISTS a c"), 0);
+}
+
+SingleLaw(run, has_a_token_that_rises)
+{
+    check_int(RUN_STATUS("--fence", "job", "--", "sh", "-c", "echo $HIRELOCK_TOKEN"), 0);
+    check_int(RUN_STATUS("--fence", "-F", "job", "--", "sh", "-c", "echo $HIRELOCK_TOKEN"), 0);
+    run_await_free("job");
+    long first = 0, second = 0;
+    check_int(sscanf(run_text("out"), "%ld %ld", &first, &second), 2);
+    check(first > 0 && second > first);
+}
+
+SingleLaw(run, lets_so_many_run_as_there_are_permits)
+{
+    const char *command = "echo >> $DIR/begun; until [ -e $DIR/end ]; do sleep .05; done";
+    pid_t one = RUN("--permits", "2", "pool", "--", "sh", "-c", command);
+    pid_t two = RUN("--permits", "2", "pool", "--", "sh", "-c", command);
+
+    run_await_text("begun", "\n\n");
+    check_int(RUN_STATUS("-n", "--permits", "2", "pool", "--", "true"), 124);
+    check_int(RUN_STATUS("other", "--", "touch", run_file("end").path), 0);
+    check_int(run_end(one), 0);
+    check_int(run_end(two), 0);
+    check_int(RUN_STATUS("-n", "--permits", "2", "pool", "--", "true"), 0);
+}
+
+SingleLaw(run, lets_readers_read_together_and_writers_write_alone)
+{
+    const char *command = "echo >> $DIR/begun; until [ -e $DIR/end ]; do sleep .05; done";
+    pid_t reader = RUN("-s", "job", "--", "sh", "-c", command);
+
+    run_await_text("begun", "\n");
+    check_int(RUN_STATUS("-n", "-s", "job", "--", "true"), 0);
+    check_int(RUN_STATUS("-n", "-x", "job", "--", "true"), 124);
+    check_int(RUN_STATUS("other", "--", "touch", run_file("end").path), 0);
+    check_int(run_end(reader), 0);
+    check_int(RUN_STATUS("-n", "-x", "job", "--", "true"), 0);
+    check_int(RUN_STATUS("-n", "--fair", "turns", "--", "true"), 0);
+}
+
+SingleLaw(run, keeps_the_lock_for_the_shortest_hold)
+{
+    check_int(RUN_STATUS("--min-hold", "1h", "nightly", "--", "true"), 0);
+    check_int(RUN_STATUS("-n", "--min-hold", "1h", "nightly", "--", "true"), 124);
+    check(redis_int(server, "PTTL nightly") > 1800000);
+}
+
+SingleLaw(run, refuses_words_that_do_not_go_together)
+{
+    static const char *const bad[][6] = {
+        {"job", "true"},
+        {"--", "true"},
+        {"-c", "true", "job", "--", "true"},
+        {"-s", "-x", "job", "--", "true"},
+        {"--fence", "a", "b", "--", "true"},
+        {"--permits", "2", "--fair", "job", "-c", "true"},
+        {"--permits", "0", "job", "--", "true"},
+        {"-w", "soon", "job", "--", "true"},
+        {"-E", "256", "job", "--", "true"},
+        {"-n", "--no-server=wait", "job", "--", "true"},
+        {"--no-server=maybe", "job", "--", "true"},
+        {"--lease", "0", "job", "--", "true"},
+    };
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        check_int(RUN_STATUS(bad[i][0], bad[i][1], bad[i][2], bad[i][3], bad[i][4], bad[i][5]),
+                  125);
+    check_int(RUN_STATUS("--fnce", "job", "--", "true"), 125);
+    check_has(run_text("err"), "did you mean --fence?");
+    check_int(redis_int(server, "DBSIZE"), 0);
+}
+
+SingleLaw(run, has_a_help_that_fits_a_screen)
+{
+    int lines = 0;
+
+    check_int(RUN_STATUS("--help"), 0);
+    for (const char *line = run_text("out"); *line; lines++) {
+        check_msg(strcspn(line, "\n") <= 80, "too long: %.90s", line);
+        line += strcspn(line, "\n") + 1;
+    }
+    check(lines > 20 && lines <= 40);
+}
+
+SingleLaw(run, knows_what_to_do_without_a_server)
+{
+    check_int(run_end(run_start_at("unix:///no/such", "job", "--", "echo", "no", NULL)), 123);
+    check_str(run_text("out"), "");
+    check_int(run_end(run_start_at("unix:///no/such", "--no-server=wait", "-w", "0.2", "job", "--",
+                                   "echo", "no", NULL)),
+              123);
+    check_str(run_text("out"), "");
+    check_int(run_end(run_start_at("unix:///no/such", "--no-server=run", "job", "--", "sh", "-c",
+                                   "echo alone; exit 4", NULL)),
+              4);
+    check_str(run_text("out"), "alone\n");
+    check_has(run_text("err"), "NO LOCK IS HELD");
+}
+
+SingleLaw(run, waits_for_a_server_that_comes)
+{
+    redis_server_kill(server);
+    pid_t pid = RUN("--no-server=wait", "job", "--", "echo", "late");
+    redis_server_restart(server);
+    check_int(run_end(pid), 0);
+    check_str(run_text("out"), "late\n");
+}
+
+SingleLaw(run, shows_no_url_on_a_command_line)
+{
+    char url[RUN_PATH];
+
+    snprintf(url, sizeof url, "%s", redis_server_url(server));
+    check_int(
+        RUN_STATUS("--url", url, "job", "--", "sh", "-c", "cat /proc/$PPID/cmdline | tr '\\0' ' '"),
+        0);
+    check(!strstr(run_text("out"), "unix://"));
+    check_has(run_text("out"), "xxxx");
+}
