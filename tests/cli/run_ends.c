@@ -41,7 +41,6 @@ SingleLaw(run_ends, a_wait_is_ended_by_a_signal_with_nothing_held)
         run_await_text("err", "waiting");
         kill(pid, signal);
         check_int(run_end(pid), -signal);
-        redis_server_dir(server);
         remove(run_file("err").path);
     }
     expect_ok(hl_lock_release(lock, ERR));
@@ -56,7 +55,6 @@ SingleLaw(run_ends, stops_and_continues_with_its_command)
                     "echo $$ > $DIR/near; until [ -e $DIR/end ]; do sleep .02; done");
     pid_t near = run_pid("near");
 
-    kill(pid, SIGTSTP); /* the test is its parent in another process group, so it may stop */
     kill(near, SIGSTOP);
     check_int(waitpid(pid, &status, WUNTRACED), pid);
     check(WIFSTOPPED(status));
@@ -159,9 +157,9 @@ SingleLaw(run_ends, a_lost_lock_is_killed_ignored_or_told)
     redis_do(server, "DEL job");
     check_int(run_end(pid), 122);
 
+    remove(run_file("err").path);
     pid = RUN("--on-lost=ignore", "--lease", lease_word(), "job", "--", "sh", "-c", until_end);
     run_pid("near");
-    remove(run_file("err").path);
     redis_do(server, "DEL job");
     run_await_text("err", "is lost");
     fclose(fopen(run_file("end").path, "we"));

@@ -72,7 +72,7 @@ TerminalLaw(the_command_reads_from_the_terminal)
 {
     terminal_await("ready> ");
     terminal_type(
-        "$RUN job -- sh -c 'echo be''gun; read word; echo got-$word'; echo st''atus $?\n");
+        "$RUN run job -- sh -c 'echo be''gun; read word; echo got-$word'; echo st''atus $?\n");
     terminal_await("begun");
     terminal_type("hello\n");
     terminal_await("got-hello");
@@ -84,8 +84,9 @@ TerminalLaw(the_command_reads_from_the_terminal)
 TerminalLaw(the_interrupt_key_reaches_the_command)
 {
     terminal_await("ready> ");
-    terminal_type("$RUN job -- sh -c 'trap \"exit 9\" INT; echo be''gun; while :; do sleep .05; "
-                  "done'; echo st''atus $?\n");
+    terminal_type(
+        "$RUN run job -- sh -c 'trap \"exit 9\" INT; echo be''gun; while :; do sleep .05; "
+        "done'; echo st''atus $?\n");
     terminal_await("begun");
     terminal_type("\x03");
     terminal_await("status 9");
@@ -94,7 +95,7 @@ TerminalLaw(the_interrupt_key_reaches_the_command)
 TerminalLaw(a_stopped_command_keeps_the_lock_and_goes_on)
 {
     terminal_await("ready> ");
-    terminal_type("$RUN --lease 3 job -- sh -c 'echo be''gun; read word; echo got-$word'\n");
+    terminal_type("$RUN run --lease 3 job -- sh -c 'echo be''gun; read word; echo got-$word'\n");
     terminal_await("begun");
     terminal_type("\x1a");
     terminal_await("Stopped");
@@ -108,15 +109,16 @@ TerminalLaw(a_stopped_command_keeps_the_lock_and_goes_on)
     terminal_await("fg");
     terminal_type("again\n");
     terminal_await("got-again");
-    terminal_type("$RUN -n job -- echo fr''ee\n");
+    terminal_type("$RUN run -n job -- echo fr''ee\n");
     terminal_await("free");
 }
 
 TerminalLaw(a_command_in_the_background_goes_on_there)
 {
     terminal_await("ready> ");
-    terminal_type("$RUN job -- sh -c 'echo be''gun; while [ ! -e $DIR/end ]; do sleep .05; done; "
-                  "echo do''ne'\n");
+    terminal_type(
+        "$RUN run job -- sh -c 'echo be''gun; while [ ! -e $DIR/end ]; do sleep .05; done; "
+        "echo do''ne'\n");
     terminal_await("begun");
     terminal_type("\x1a");
     terminal_await("Stopped");
@@ -129,7 +131,7 @@ TerminalLaw(a_command_in_the_background_goes_on_there)
 TerminalLaw(a_command_in_a_pipeline_may_read_the_terminal)
 {
     terminal_await("ready> ");
-    terminal_type("$RUN job -- sh -c 'echo be''gun >&2; read word; echo got-$word' | cat\n");
+    terminal_type("$RUN run job -- sh -c 'echo be''gun >&2; read word; echo got-$word' | cat\n");
     terminal_await("begun");
     terminal_type("hello\n");
     terminal_await("got-hello");
