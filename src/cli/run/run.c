@@ -22,9 +22,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,8 +101,8 @@ static int run_here(struct run_words *words, struct run_place *place, int socket
 {
     struct run_message message;
 
-    place->pidfd = pidfd_open(getpid(), 0);
-    if (place->pidfd < 0 || fcntl(place->pidfd, F_SETFD, FD_CLOEXEC) < 0)
+    place->pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0); /* it is closed by exec */
+    if (place->pidfd < 0)
         return run_failed("pidfd_open");
     int status = run_start_beside(words, place, socket);
     if (status != CLI_OK)

@@ -281,7 +281,7 @@ const struct argp run_argp = {
     .doc = "Runs COMMAND while it holds the lock NAME, or all NAMEs; its status is COMMAND's."
            "\vStatus: 122 lost, 123 no server, 124 held, 125 other failure, 128+n signal n.\n"
            "The lock is released when COMMAND ends: what it left behind goes on.\n"
-           "Stopped (Ctrl-Z), COMMAND keeps the lock. When this is killed, COMMAND is, too.\n"
+           "Stopped (Ctrl-Z), COMMAND keeps the lock. When this is killed, so is COMMAND.\n"
            "  hirelock run -n --min-hold 60 nightly -- backup --all\n"
            "  hirelock run -w 30 --permits 3 -c 'convert *.png' images",
     .children = run_children};
