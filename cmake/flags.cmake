@@ -6,11 +6,12 @@
 
 add_library(hl_warnings INTERFACE)
 target_compile_options(
-    hl_warnings INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wvla
+    hl_warnings INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wvla
+                          $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
                           $<$<NOT:$<BOOL:$<TARGET_PROPERTY:C_EXTENSIONS>>>:-pedantic>
                           $<$<BOOL:${HL_WERROR}>:-Werror>
                           # error texts are shortened to their buffer on purpose
-                          $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation>)
+                          $<$<COMPILE_LANG_AND_ID:C,GNU>:-Wno-format-truncation>)
 
 # The sanitizer in use: for every compilation and every link.
 add_library(hl_sanitizer INTERFACE)
@@ -41,5 +42,6 @@ endif()
 add_library(hl_flags INTERFACE)
 target_link_libraries(hl_flags INTERFACE hl_warnings hl_sanitizer hl_hardening)
 add_library(hl_internal INTERFACE)
-target_compile_definitions(hl_internal INTERFACE _GNU_SOURCE=)
+# A C++ compiler defines it itself.
+target_compile_definitions(hl_internal INTERFACE $<$<COMPILE_LANGUAGE:C>:_GNU_SOURCE=>)
 target_link_libraries(hl_internal INTERFACE hl_flags)

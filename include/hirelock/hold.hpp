@@ -82,7 +82,7 @@ class acquire_options
         raw_.on_event = [](const hl_event *event, void *arg) noexcept {
             (*static_cast<Listener *>(arg))(*event);
         };
-        raw_.event_arg = &listener;
+        raw_.event_arg = const_cast<void *>(static_cast<const void *>(&listener));
         return *this;
     }
 
