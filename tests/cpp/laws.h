@@ -33,6 +33,8 @@ int64_t law_slow_ms(int64_t ms); /* slow_ms() of support/test.h */
 
 #define check(condition)                                                                           \
     ((condition) ? (void)0 : hl_test_fail(__FILE__, __LINE__, "not so: %s", #condition))
+/* A line that is not reached. */
+#define never(what) hl_test_fail(__FILE__, __LINE__, "%s", what)
 
 #define LAW(suite, name)                                                                           \
     static void suite##_##name();                                                                  \

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: hirelock contributors
 # SPDX-License-Identifier: MIT
 #
-# docs.sh SOURCE: blocks of C in the pages are excerpts of the files that they name,
+# docs.sh SOURCE: blocks of C and C++ in the pages are excerpts of the files that they name,
 # docs/errors.md has the codes of error.h with their texts and no others, and no link inside the
 # project is dead.
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: hirelock contributors
 # SPDX-License-Identifier: MIT
 #
-# Reads pages of Markdown and prints a line "ok WHERE" or "bad WHERE: why" for each block of C in
-# them. Such a block stands below a line <!-- excerpt of FILE --> and has lines of that file, one
+# Reads pages of Markdown and prints a line "ok WHERE" or "bad WHERE: why" for each block of C or
+# C++ in them. Such a block stands below a line <!-- excerpt of FILE --> and has lines of that file, one
 # after the other, all moved to the left by the same number of spaces or by none.
 
 function indent(line) {
@@ -41,7 +41,7 @@ function judge(n, at) {
 FNR == 1 { inside = 0; path = "" }
 
 inside && /^```/ {
-    if (inside == "c")
+    if (inside == "c" || inside == "cpp")
         judge()
     inside = 0
     path = ""

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: MIT
 #
 # headers.sh SOURCE: every public header compiles alone and twice, in C11, C++11 and C++20,
-# without a warning, with each compiler that is here.
+# without a warning, with each compiler that is here. The headers of the binding (.hpp) do so in
+# C++17, and all together in C++20 and C++23.
 
 . "$(dirname "$0")/tally.sh"
 cd "$1/include" || exit 1
@@ -11,9 +12,9 @@ flags='-Wall -Wextra -pedantic -Wconversion -Werror -fsyntax-only -I .'
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 
-alone() { # HEADER COMPILER LANGUAGE STANDARD
+alone() { # HEADER COMPILER LANGUAGE STANDARD [FLAGS]
     if printf '#include <%s>\n#include <%s>\n' "$1" "$1" |
-        "$2" -x "$3" "-std=$4" $flags - >"$log" 2>&1; then
+        "$2" -x "$3" "-std=$4" $flags $5 - >"$log" 2>&1; then
         pass
     else
         fail "$1 alone with $2 -std=$4"
@@ -35,8 +36,13 @@ for compiler in gcc clang; do
     here "$compiler" || continue
     for header in hirelock/*.h; do alone "$header" "$compiler" c c11; done
 done
+binding_flags='-Wpedantic -Wshadow -Weffc++ -Wnon-virtual-dtor'
 for compiler in g++ clang++; do
     here "$compiler" || continue
+    for header in hirelock/*.hpp; do alone "$header" "$compiler" c++ c++17 "$binding_flags"; done
+    for standard in c++20 c++2b; do
+        alone hirelock/hirelock.hpp "$compiler" c++ $standard "$binding_flags"
+    done
     for header in hirelock/*.h; do
         alone "$header" "$compiler" c++ c++11
         alone "$header" "$compiler" c++ c++20
