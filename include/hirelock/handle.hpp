@@ -28,8 +28,9 @@ namespace detail
 
 inline constexpr std::int64_t longest_ms = INT64_C(100000000000); /* 10^11: lock.h */
 
-/* A time of any unit in milliseconds, rounded up; a time that is too long for the library is
- * longest_ms + 1, which it refuses. */
+/* A time of any unit in milliseconds, rounded away from zero, so that no time becomes the 0 that
+ * stands for a default. A time that is too long for the library is longest_ms + 1, which it
+ * refuses. */
 template <class Rep, class Period>
 constexpr std::int64_t span_ms(std::chrono::duration<Rep, Period> span)
 {
@@ -38,7 +39,9 @@ constexpr std::int64_t span_ms(std::chrono::duration<Rep, Period> span)
         return longest_ms + 1;
     if (real_ms(span) < -real_ms(static_cast<long double>(longest_ms)))
         return -longest_ms - 1;
-    return std::chrono::ceil<std::chrono::duration<std::int64_t, std::milli>>(span).count();
+    using ms = std::chrono::duration<std::int64_t, std::milli>;
+    return (span < span.zero() ? std::chrono::floor<ms>(span) : std::chrono::ceil<ms>(span))
+        .count();
 }
 
 /* The same of a time to wait: a negative one is no wait, and one that is too long has no end. */
