@@ -11,7 +11,7 @@ cd "$1/include/hirelock" || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
-awk -f "$here/api.awk" ./*.h >"$work/functions"
+awk -f "$here/../../docs/pieces.awk" -f "$here/api.awk" ./*.h >"$work/functions"
 while IFS='	' read -r name comment; do
     for word in Threads: Returns:; do
         case $comment in

@@ -15,7 +15,7 @@ nm -D --defined-only "$2" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' |
     LC_ALL=C sort -u >"$lists/library"
 sed -n '/global:/,/local:/s/^[[:space:]]*\([^[:space:];]*\);.*/\1/p' "$1/src/hirelock.map" |
     LC_ALL=C sort -u >"$lists/map"
-find "$1/include/hirelock" -name '*.h' -exec awk -f "$here/api.awk" {} + |
+find "$1/include/hirelock" -name '*.h' -exec awk -f "$here/../../docs/pieces.awk" -f "$here/api.awk" {} + |
     cut -f 1 | LC_ALL=C sort -u >"$lists/headers"
 
 same() { # A B
