@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Install rules: both libraries, the headers, a CMake package and a pkg-config file for each way
-# of linking, and the pages. Components: lib (what a program needs to run), dev (what it needs to
-# be built), cli (the command), doc.
+# of linking, the manual, and the pages. Components: lib (what a program needs to run), dev (what it
+# needs to be built), cli (the command), doc.
 
 include(CMakePackageConfigHelpers)
 set(hl_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hirelock)
@@ -35,6 +35,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
         PATTERN "*.yml" PATTERN "*.json" PATTERN "*.bt")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc
         FILES_MATCHING PATTERN "*.c" PATTERN "*.h" PATTERN "*.cpp")
+
+include(${CMAKE_CURRENT_LIST_DIR}/manual.cmake)
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/hirelock-config.cmake.in
                               ${hl_package}/hirelock-config.cmake
