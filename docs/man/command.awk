@@ -15,9 +15,9 @@ function synopsis(i) {
     print ".Sh NAME\n.Nm hirelock-" name "\n.Nd " plain(summary)
     print ".Sh SYNOPSIS"
     for (i = 1; i <= uses; i++) {
-        if (i > 1)
-            print ".br"
-        print ".Nm hirelock " plain(usage(use[i]))
+        print ".Nm hirelock " name
+        if (use[i] != "")
+            folded(plain(usage(use[i])))
     }
 }
 
@@ -31,7 +31,7 @@ function option(text, at, head, list, n, i, part) {
     for (i = 1; i <= n; i++) {
         split(list[i], part, "=")
         sub(/^--?/, "", part[1])
-        part[1] = (list[i] ~ /^--/ ? "Fl -" : "Fl ") plain(part[1])
+        part[1] = (list[i] ~ /^--/ ? "Fl -" : "Fl ") (part[1] == "?" ? "\\&?" : plain(part[1]))
         list[i] = part[1] (part[2] == "" ? "" : " Ns = Ns Ar " plain(part[2]))
         part[2] = ""
     }
@@ -61,7 +61,7 @@ function options_section(i) {
 /^(Usage:|  or: )/ {
     sub(/^(Usage:|  or: ) */, "")
     sub(/^hirelock [a-z-]+ ?/, "")
-    use[++uses] = name " " $0
+    use[++uses] = $0
 }
 
 /^ +-/ { line_of[++options] = $0 }
