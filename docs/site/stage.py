@@ -50,7 +50,9 @@ def table_row(line):
     """GFM takes the backslash from `\\|` in a table's code; Python-Markdown shows it."""
     if not line.startswith("|"):
         return line
-    return re.sub(r"`[^`]*`", lambda code: code.group().replace("\\|", "|"), line)
+    line = re.sub(r"`[^`]*`", lambda code: code.group().replace("\\|", "|"), line)
+    # A column is as wide as its longest word: names of tests may be broken behind each "_".
+    return re.sub(r"\[(\w{24,})\]", lambda name: name.group().replace("_", "_<wbr>"), line)
 
 
 class Stage:
@@ -194,24 +196,26 @@ class Manual:
                 sorted(texts, key=lambda name: ("713".index(name[-1]), name))]
 
 
-def navigation(template, manual, tree):
-    """The template with the manual pages, and at the end all that is in no place of it."""
+def navigation(source, manual, tree):
+    """The configuration with the manual pages, and at the end the pages that have no place in it.
+    Code is in no navigation: other pages lead to it."""
+    def name_of(page):
+        return str(pathlib.Path(page).parent) if page.endswith("/README.md") else page
+
     def title(page):
         name, section = pathlib.Path(page).stem.rsplit(".", 1)
         return f"{name}({section})"
 
-    text = template.read_text()
+    text = (source / "docs/site/mkdocs.yml").read_text()
     lines = "".join(f"\n          - {title(page)}: {page}" for page in manual)
     text = text.replace(" !MANUAL", lines)
     named = set(re.findall(r"[\w./-]+\.md", text))
     rest = sorted(str(page.relative_to(tree)) for page in tree.rglob("*.md")
                   if str(page.relative_to(tree)) not in named)
-    groups = {"Tests": [], "Sources": []}
-    for page in rest:
-        groups["Tests" if page.startswith("tests/") else "Sources"].append(page)
-    more = "".join(f"\n      - {group}:" + "".join(f"\n          - {page[:-3]}: {page}" for page in pages)
-                   for group, pages in groups.items() if pages)
-    return text.replace('\n      - "*"', more)
+    pages = [page for page in rest if (source / page).exists()]
+    more = "".join(f"\n      - {name_of(page)}: {page}" for page in pages)
+    left_out = "".join(f"\n  /{page}" for page in rest if page not in pages)
+    return text.replace('\n      - "*"', more) + f"\nnot_in_nav: |{left_out}\n"
 
 
 def main():
@@ -222,7 +226,7 @@ def main():
     pages = Manual(manual, stage.tree).run()
     shutil.copytree(reference, stage.tree / "reference")
     shutil.copy(source / "docs/site/site.css", stage.tree)
-    (output / "mkdocs.yml").write_text(navigation(source / "docs/site/mkdocs.yml", pages, stage.tree))
+    (output / "mkdocs.yml").write_text(navigation(source, pages, stage.tree))
 
 
 main()
