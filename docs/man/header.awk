@@ -234,8 +234,8 @@ function print_codes(i, part) {
     print ".Ss Result codes\n.Bl -tag -width Ds"
     for (i = 1; i <= code_count; i++) {
         split(codes[i], part, "\t")
-        print ".It Er " part[1] " = " part[2] "\n" toupper(substr(part[3], 1, 1)) substr(part[3], 2) \
-            ": " part[4] "."
+        print ".It Er " part[1] " = " part[2]
+        print toupper(substr(part[3], 1, 1)) substr(part[3], 2) ": " part[4] "."
     }
     print ".El"
 }

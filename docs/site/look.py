@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: hirelock contributors
 # SPDX-License-Identifier: MIT
-"""look.py SITE PICTURES: looks at the pages of the site in headless Chromium, wide and narrow, light
-and dark, and writes pictures of some of them.
+"""look.py SITE PICTURES: looks at the pages of the site in headless Chromium, wide and narrow,
+light and dark, and writes pictures of some of them.
 
 For each page and width: nothing is wider than the window. In the dark scheme the page's background
 is dark and its text is light, and the other way round. The search finds a word. Nothing is loaded
@@ -29,16 +29,24 @@ PICTURES = ["index.html", "docs/tutorial.html", "docs/choosing.html", "docs/oper
 DEADLINE_S = 60
 
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-WIDEST = """(() => { let worst = ['', 0]; for (const e of document.querySelectorAll('body *')) {
-  const r = e.getBoundingClientRect(); if (r.right > worst[1]) worst = [e.tagName + '.' + e.className, r.right]; }
+WIDEST = """(() => {
+  let worst = ['', 0];
+  for (const e of document.querySelectorAll('body *')) {
+    const right = e.getBoundingClientRect().right;
+    if (right > worst[1]) worst = [e.tagName + '.' + e.className, right];
+  }
   return worst.join(' ') })()"""
-BRIGHTNESS = """(() => { const of = (e, what) => { const c = getComputedStyle(e)[what].match(/[\\d.]+/g).map(Number);
-  return (0.299 * c[0] + 0.587 * c[1] + 0.114 * c[2]) / 255; };
-  return [of(document.body, 'backgroundColor'), of(document.querySelector('.md-content'), 'color')]; })()"""
+BRIGHTNESS = """(() => {
+  const of = (e, what) => {
+    const c = getComputedStyle(e)[what].match(/[\d.]+/g).map(Number);
+    return (0.299 * c[0] + 0.587 * c[1] + 0.114 * c[2]) / 255; };
+  const text = document.querySelector('.md-content');
+  return [of(document.body, 'backgroundColor'), of(text, 'color')]; })()"""
 
 
 # What moves for a moment after a change of size is not measured on its way.
-STILL = """addEventListener('DOMContentLoaded', () => { const style = document.createElement('style');
+STILL = """addEventListener('DOMContentLoaded', () => {
+  const style = document.createElement('style');
   style.textContent = '* { transition: none !important; animation: none !important }';
   document.head.append(style) })"""
 
@@ -113,10 +121,14 @@ class Browser:
                          returnByValue=True)["result"].get("value")
 
     def wait_for(self, condition):
-        """Until the condition is true, seen from the page itself: one call, which the page answers."""
-        return self.ask(f"""new Promise(done => {{ const end = Date.now() + {DEADLINE_S * 500};
-          const look = () => {{ let now; try {{ now = {condition} }} catch (e) {{ now = false }}
-            if (now || Date.now() > end) done(Boolean(now)); else setTimeout(look, 20) }}; look() }})""")
+        """Until the condition is true, seen from the page itself: one call, which it answers."""
+        return self.ask(f"""new Promise(done => {{
+          const end = Date.now() + {DEADLINE_S * 500};
+          const look = () => {{
+            let now;
+            try {{ now = {condition} }} catch (e) {{ now = false }}
+            if (now || Date.now() > end) done(Boolean(now)); else setTimeout(look, 20) }};
+          look() }})""")
 
     def size(self, width, height=900):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
@@ -181,8 +193,8 @@ class Look:
     def search(self):
         self.browser.size(WIDTHS["wide"])
         self.browser.show(self.base + "index.html?q=watchdog")
-        self.check(self.browser.wait_for("document.querySelectorAll('.md-search-result__item').length > 3"),
-                   "the search does not find 'watchdog'")
+        found = "document.querySelectorAll('.md-search-result__item').length"
+        self.check(self.browser.wait_for(f"{found} > 3"), "the search does not find 'watchdog'")
 
     def requests(self):
         """All that was loaded, and whether it was there."""
@@ -214,7 +226,8 @@ class Look:
 
 def main():
     site, pictures = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
-    program = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    program = (os.environ.get("CHROMIUM") or shutil.which("chromium")
+               or shutil.which("chromium-browser"))
     if not program:
         sys.exit("look.py: chromium is not here: script/bootstrap docs")
     pictures.mkdir(parents=True, exist_ok=True)

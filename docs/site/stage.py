@@ -17,8 +17,8 @@ import subprocess
 import sys
 
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
-LANGUAGES = {".c": "c", ".h": "c", ".lua": "lua", ".cmake": "cmake", ".py": "python", ".java": "java",
-             ".go": "go", ".js": "javascript", ".sh": "sh", ".awk": "awk", ".yml": "yaml"}
+LANGUAGES = {".c": "c", ".h": "c", ".lua": "lua", ".cmake": "cmake", ".py": "python", ".go": "go",
+             ".java": "java", ".js": "javascript", ".sh": "sh", ".awk": "awk", ".yml": "yaml"}
 COPIED = {".png", ".svg"}
 ROOTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 
@@ -173,8 +173,9 @@ class Manual:
     def headings(self, text):
         """mandoc's headings become Markdown's, so that they are in the table of contents; what is
         between them stays as it is."""
-        parts = re.split(r"<h([12]) class=\"S[hs]\" id=\"([^\"]*)\">(.*?)</h[12]>", text, flags=re.S)
-        lines = [f'<div class="manual" markdown="0">{parts[0]}</div>\n'] if parts[0].strip() else []
+        parts = re.split(r"<h([12]) class=\"S[hs]\" id=\"([^\"]*)\">(.*?)</h[12]>", text,
+                         flags=re.S)
+        lines = []
         for level, anchor, title, body in zip(parts[1::4], parts[2::4], parts[3::4], parts[4::4]):
             title = html.unescape(re.sub(r"<[^>]*>|\s+", " ", title)).strip()
             title = title.capitalize() if level == "1" else title

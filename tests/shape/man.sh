@@ -29,7 +29,8 @@ for page in $(grep -L '^\.so ' "$work"/man/man*/*); do
     mandoc -T lint "$page" 2>/dev/null | grep -v 'referenced manual not found' >"$work/log"
     if [ -s "$work/log" ]; then fail "$(cat "$work/log")"; else pass; fi
     if command -v groff >/dev/null; then
-        groff -ww -mandoc -Tascii -z "$page" 2>"$work/log"
+        # "break" is a line that a long name leaves too short to be adjusted.
+        groff -ww -W break -mandoc -Tascii -z "$page" 2>"$work/log"
         if [ -s "$work/log" ]; then fail "groff: $page: $(cat "$work/log")"; else pass; fi
     fi
     sed -n 's/^\.\(It \)\{0,1\}Xr \(hirelock[a-z-]*\|hl_[a-z_]*\) \([137]\).*/\2 \3/p' "$page" \
