@@ -42,8 +42,12 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/hirelock-config.cmake.in
                               ${hl_package}/hirelock-config.cmake
                               INSTALL_DESTINATION ${hl_cmake_dir})
 # Before 1.0 a minor version may break.
+set(hl_compatibility SameMajorVersion)
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+    set(hl_compatibility SameMinorVersion)
+endif()
 write_basic_package_version_file(${hl_package}/hirelock-config-version.cmake
-                                 COMPATIBILITY SameMinorVersion)
+                                 COMPATIBILITY ${hl_compatibility})
 install(FILES ${hl_package}/hirelock-config.cmake ${hl_package}/hirelock-config-version.cmake
         DESTINATION ${hl_cmake_dir} COMPONENT dev)
 
@@ -60,14 +64,23 @@ endif()
 cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_INCLUDEDIR BASE_DIRECTORY "\${prefix}" OUTPUT_VARIABLE
            hl_pc_includedir)
 list(JOIN hl_pkg_modules " " hl_pc_modules)
+# For --static of the first file. As flags, since pkg-config asks for the modules of
+# Requires.private even where the shared library is linked, which needs none of them.
+set(hl_static_flags ${hirelock_deps_STATIC_LDFLAGS})
+foreach(dir IN LISTS CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
+    list(REMOVE_ITEM hl_static_flags -L${dir})
+endforeach()
+list(JOIN hl_static_flags " " hl_pc_private)
 foreach(name hirelock hirelock-static)
     configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in ${hl_package}/${name}.pc @ONLY)
     install(FILES ${hl_package}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
             COMPONENT dev)
 endforeach()
 
-add_custom_target(
-    uninstall
-    COMMAND ${CMAKE_COMMAND} -DBUILD_DIR=${PROJECT_BINARY_DIR} -P
-            ${CMAKE_CURRENT_LIST_DIR}/uninstall.cmake
-    VERBATIM)
+if(PROJECT_IS_TOP_LEVEL) # a target's name counts in the whole build
+    add_custom_target(
+        uninstall
+        COMMAND ${CMAKE_COMMAND} -DBUILD_DIR=${PROJECT_BINARY_DIR} -P
+                ${CMAKE_CURRENT_LIST_DIR}/uninstall.cmake
+        VERBATIM)
+endif()
