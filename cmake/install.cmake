@@ -77,7 +77,8 @@ foreach(name hirelock hirelock-static)
             COMPONENT dev)
 endforeach()
 
-if(PROJECT_IS_TOP_LEVEL) # a target's name counts in the whole build
+if(PROJECT_IS_TOP_LEVEL) # names of targets, and CPack's settings, are those of the whole build
+    include(${CMAKE_CURRENT_LIST_DIR}/packages.cmake)
     add_custom_target(
         uninstall
         COMMAND ${CMAKE_COMMAND} -DBUILD_DIR=${PROJECT_BINARY_DIR} -P
