@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # Reads pages of Markdown and prints a line "ok WHERE" or "bad WHERE: why" for each block of C or
-# C++ in them. Such a block stands below a line <!-- excerpt of FILE --> and has lines of that file, one
-# after the other, all moved to the left by the same number of spaces or by none.
+# C++ in them, each block of docs/install.md, and each other one that a line <!-- excerpt of FILE -->
+# stands above. Such a block has that line, and lines of that file, one after the other, all moved to
+# the left by the same number of spaces or by none. The files of docs/install.md are tests.
 
 function indent(line) {
     match(line, /^ */)
@@ -26,7 +27,7 @@ function same(at, shift, i) {
 
 function judge(n, at) {
     if (path == "") {
-        print "bad " where ": code of no file; <!-- excerpt of FILE --> goes before it"
+        print "bad " where ": lines of no file; <!-- excerpt of FILE --> goes before it"
         return
     }
     n = load(path)
@@ -41,7 +42,7 @@ function judge(n, at) {
 FNR == 1 { inside = 0; path = "" }
 
 inside && /^```/ {
-    if (inside == "c" || inside == "cpp")
+    if (inside == "c" || inside == "cpp" || path != "" || FILENAME == "docs/install.md")
         judge()
     inside = 0
     path = ""
