@@ -225,7 +225,7 @@ static void words_suggest(struct argp_state *state, const char *word)
     for (size_t i = 0; i < count; i++)
         if (strncmp(known[i], typed, length) == 0)
             return; /* getopt(3) knows what it begins */
-    const char *meant = cli_suggest(typed, known, count);
+    const char *meant = hli_suggest(typed, known, count);
     if (meant)
         argp_error(state, "there is no option --%s; did you mean --%s?", typed, meant);
 }
