@@ -8,6 +8,7 @@
 function plain(text) {
     gsub(/\\/, "\\e", text)
     gsub(/"/, "\\(dq", text)
+    gsub(/--/, "\\-\\-", text) # no dash between two thoughts
     if (text ~ /^[.']/)
         text = "\\&" text
     return text
@@ -26,7 +27,7 @@ function bold(text, pattern, done, word) {
 function marked(text) {
     text = plain(text)
     gsub(/\*\*|`/, "", text)
-    text = bold(text, "(hl|HL)_[A-Za-z0-9_]+(\\(\\))?")
+    text = bold(text, "(hl|HL)_[A-Za-z0-9_]+(\\(\\))?|[a-z][a-z0-9_]*\\(\\)")
     return text
 }
 

@@ -16,7 +16,7 @@ shift
 # Functions that C++ does better without would stand here, each with its reason. There are none.
 without_a_member=
 
-awk -f "$here/api.awk" "$headers"/*.h | cut -f 1 | sort -u >"$work/functions"
+awk -f "$here/../../docs/pieces.awk" -f "$here/api.awk" "$headers"/*.h | cut -f 1 | sort -u >"$work/functions"
 [ -s "$work/functions" ] || fail "no HL_API function in $headers"
 sed '/^ *\/\*/d; /^ *\* /d' "$headers"/*.hpp >"$work/binding" # without the lines of comments
 
