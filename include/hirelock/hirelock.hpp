@@ -13,12 +13,14 @@
 #include <hirelock/async.hpp>
 #include <hirelock/client.hpp>
 #include <hirelock/client_options.hpp>
+#include <hirelock/command.hpp>
 #include <hirelock/error.hpp>
 #include <hirelock/handle.hpp>
 #include <hirelock/hirelock.h>
 #include <hirelock/hold.hpp>
 #include <hirelock/latch.hpp>
 #include <hirelock/lock.hpp>
+#include <hirelock/metrics.hpp>
 #include <hirelock/multi_lock.hpp>
 #include <hirelock/permits.hpp>
 #include <hirelock/redlock.hpp>

@@ -27,6 +27,7 @@ LAW(async, of_a_client)
     check(finish(client.ping_async()) && finish(client.ping_async(10s)));
     check(finish(client.fence_set_async(hirelock::fenced_write("data", "1").token(7))));
     check(finish(client.fence_token_async("data")).get() == 7);
+    check(finish(hirelock::run_async(client, hirelock::command({"ECHO", "x"}))).get().text == "x");
 }
 
 LAW(async, of_a_lock)

@@ -312,3 +312,38 @@ LAW(calls, are_cancelled)
     check(code_of([&] { gate.wait(hirelock::wait_options().cancel_by(cancel)); }) ==
           errc::canceled);
 }
+
+LAW(calls, of_commands)
+{
+    std::error_code ec = errc::lost;
+    hirelock::client client(law_url());
+    const std::string_view bytes("a\0b", 3);
+    check(hirelock::run(client, hirelock::command({"SET", "text", bytes}).key("text")).text ==
+          "OK");
+    const auto get = hirelock::command({"GET", "text"}).key("text").reads().timeout(10s);
+    const hirelock::reply reply = hirelock::run(client, get, ec);
+    check(!ec && reply.kind == HL_REPLY_TEXT && reply.text == bytes);
+    const hirelock::command copy = get;
+    check(hirelock::run(client, copy).text == bytes);
+    const hirelock::command list({"MGET", "text", "no"});
+    const hirelock::reply both = hirelock::run(client, list);
+    check(both.elements.size() == 2 && both.elements[0].text == bytes);
+    check(both.elements[1].kind == HL_REPLY_NIL);
+    hirelock::run(client, hirelock::command({"INFO"}).node("nowhere:1"), ec);
+    check(ec == errc::missing);
+    check(code_of([&] { hirelock::run(client, hirelock::command({"MULTI"})); }) == errc::invalid);
+}
+
+LAW(calls, of_metrics)
+{
+    std::error_code ec = errc::lost;
+    const hirelock::client orders(law_url()), stock(law_url());
+    hirelock::metrics metrics;
+    metrics.add(orders, {{"client", "orders"}}).add(stock, {{"client", "stock"}});
+    const std::string text = metrics.text();
+    check(text.find("hirelock_acquires_total{client=\"stock\"} 0\n") != std::string::npos);
+    check(text.back() == '\n' && metrics.text(ec).size() >= 1000 && !ec);
+    metrics.add(stock, {{"le", "1"}});
+    check(metrics.text(ec).empty() && ec == errc::invalid);
+    check(code_of([&] { metrics.text(); }) == errc::invalid);
+}
