@@ -11,6 +11,9 @@
 
 #ifdef HL_PROBES
 #include <sys/sdt.h>
+#ifdef __clang__ /* the macros of sys/sdt.h have no arguments behind some "..." */
+#pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
+#endif
 #define HLI_PROBE1(probe, text) DTRACE_PROBE1(hirelock, probe, (const char *)(text))
 #define HLI_PROBE2(probe, text, b) DTRACE_PROBE2(hirelock, probe, (const char *)(text), b)
 #else

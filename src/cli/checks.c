@@ -42,7 +42,7 @@ static bool is_word(const char *text, const char *word)
 static void check_version(struct cli_checkup *checkup, struct cli_finding *finding)
 {
     char version[32], name[32] = "redis";
-    int major = 0, minor = 0;
+    char *end;
 
     cli_facts_text(&checkup->facts, "server_name", name, sizeof(name));
     if (!cli_facts_text(&checkup->facts, "valkey_version", version, sizeof(version)) &&
@@ -52,7 +52,7 @@ static void check_version(struct cli_checkup *checkup, struct cli_finding *findi
         finding_fix(finding, "Let this user run INFO (ACL: +info), or ask with another user.");
         return;
     }
-    sscanf(version, "%d.%d", &major, &minor);
+    long major = strtol(version, &end, 10), minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
     if (major > 6 || (major == 6 && minor >= 2)) {
         finding_say(finding, CLI_STATE_OK, "%s %s", name, version);
         return;
@@ -170,7 +170,7 @@ static void check_replicas(struct cli_checkup *checkup, struct cli_finding *find
     const struct cli_facts *facts = &checkup->facts;
     int64_t replicas = cli_facts_number(facts, "connected_slaves", -1);
     int64_t good = cli_facts_number(facts, "min_slaves_good_slaves", replicas);
-    long long wanted = facts->min_replicas ? atoll(facts->min_replicas) : -1;
+    long long wanted = facts->min_replicas ? strtoll(facts->min_replicas, NULL, 10) : -1;
 
     if (replicas < 0) {
         finding_say(finding, CLI_STATE_UNKNOWN, "not told");

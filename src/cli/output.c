@@ -24,8 +24,11 @@ static void output_row(struct libscols_table *table, const json_object *row,
 {
     struct libscols_line *line = scols_table_new_line(table, NULL);
 
-    for (size_t i = 0; line && i < count; i++)
-        scols_line_refer_data(line, i, output_text(row, &columns[i]));
+    for (size_t i = 0; line && i < count; i++) {
+        char *text = output_text(row, &columns[i]);
+        scols_line_set_data(line, i, text); /* a copy */
+        free(text);
+    }
 }
 
 void cli_print_table(const json_object *rows, const struct cli_column *columns, size_t count)

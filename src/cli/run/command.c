@@ -14,16 +14,13 @@ enum { COMMAND_NUMBER = 24 };
 void run_command_environment(const struct run_words *words, uint64_t token)
 {
     char number[COMMAND_NUMBER];
+    char *names = NULL;
     size_t length = 0;
+    FILE *list = open_memstream(&names, &length);
 
-    for (size_t i = 0; i < words->name_count; i++)
-        length += strlen(words->names[i]) + 1;
-    char *names = calloc(1, length + 1);
-    for (size_t i = 0; names && i < words->name_count; i++) {
-        strcat(names, i > 0 ? "," : "");
-        strcat(names, words->names[i]);
-    }
-    if (names)
+    for (size_t i = 0; list && i < words->name_count; i++)
+        fprintf(list, "%s%s", i > 0 ? "," : "", words->names[i]);
+    if (list && fclose(list) == 0)
         setenv("HIRELOCK_NAME", names, 1);
     free(names);
     snprintf(number, sizeof(number), "%llu", (unsigned long long)token);

@@ -61,7 +61,7 @@ static void guard_trouble(struct run_guard *guard)
     case RUN_LOST_IGNORE:
         return;
     case RUN_LOST_COMMAND:
-        run_command_on_lost(guard->words, &guard->place, hl_event_name(trouble));
+        run_command_on_lost(guard->words, &guard->place, hl_event_name((hl_event_kind)trouble));
         return;
     default:
         guard->is_ended_by_us = true;

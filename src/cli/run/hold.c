@@ -41,7 +41,7 @@ static void hold_event(const hl_event *event, void *arg)
     } else {
         return;
     }
-    hold->trouble = event->kind;
+    hold->trouble = (int)event->kind;
 }
 
 static void hold_held(struct run_hold *hold)

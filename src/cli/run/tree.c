@@ -24,7 +24,6 @@ struct tree {
 static pid_t tree_parent(const char *pid)
 {
     char path[64], line[TREE_LINE] = "";
-    pid_t parent = 0;
 
     snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
     FILE *file = fopen(path, "re");
@@ -34,9 +33,8 @@ static pid_t tree_parent(const char *pid)
     line[length] = '\0';
     fclose(file);
     const char *behind = strrchr(line, ')'); /* the name may have any letters */
-    if (!behind || sscanf(behind + 1, " %*c %d", &parent) != 1)
-        return 0;
-    return parent;
+    bool is_whole = behind && strlen(behind) > strlen(") S ");
+    return is_whole ? (pid_t)strtol(behind + strlen(") S "), NULL, 10) : 0;
 }
 
 static int tree_order(const void *a, const void *b)

@@ -80,7 +80,7 @@ static void words_on_lost(struct run_words *words, char *word)
     words->lost_command = word;
     for (int i = 0; i < RUN_LOST_COMMAND; i++)
         if (strcmp(word, names[i]) == 0)
-            words->lost = i;
+            words->lost = (enum run_lost)i;
 }
 
 static void words_no_server(struct argp_state *state, struct run_words *words, const char *word)
@@ -89,7 +89,7 @@ static void words_no_server(struct argp_state *state, struct run_words *words, c
 
     for (int i = 0; i < 3; i++)
         if (strcmp(word, names[i]) == 0) {
-            words->no_server = i;
+            words->no_server = (enum run_no_server)i;
             return;
         }
     argp_error(state, "--no-server=%s: fail, wait or run, please", word);
