@@ -24,6 +24,13 @@ foreach(kind shared static)
 endforeach()
 if(TARGET hirelock_cli)
     install(TARGETS hirelock_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT cli)
+    set(hl_completion ${PROJECT_SOURCE_DIR}/src/cli/completion)
+    install(FILES ${hl_completion}/hirelock.bash RENAME hirelock COMPONENT cli
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES ${hl_completion}/hirelock.zsh RENAME _hirelock COMPONENT cli
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+    install(FILES ${hl_completion}/hirelock.fish COMPONENT cli
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/hirelock DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         COMPONENT dev FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")

@@ -133,26 +133,30 @@ SingleLaw(run, keeps_the_lock_for_the_shortest_hold)
 
 SingleLaw(run, refuses_words_that_do_not_go_together)
 {
-    static const char *const bad[][6] = {
-        {"job", "true"},
-        {"--", "true"},
-        {"-c", "true", "job", "--", "true"},
-        {"-s", "-x", "job", "--", "true"},
-        {"--fence", "a", "b", "--", "true"},
-        {"--permits", "2", "--fair", "job", "-c", "true"},
-        {"--permits", "0", "job", "--", "true"},
-        {"-w", "soon", "job", "--", "true"},
-        {"-E", "256", "job", "--", "true"},
-        {"-n", "--no-server=wait", "job", "--", "true"},
-        {"--no-server=maybe", "job", "--", "true"},
-        {"--lease", "0", "job", "--", "true"},
+    static const struct {
+        const char *words[6], *why;
+    } bad[] = {
+        {{"job", "true"}, "which COMMAND?"},
+        {{"--", "true"}, "which NAME?"},
+        {{"-c", "true", "job", "--", "true"}, "-c or -- COMMAND: one of them"},
+        {{"-s", "-x", "job", "--", "true"}, "one of -s, -x, --fair and --fence"},
+        {{"--fence", "a", "b", "--", "true"}, "--fence is for one NAME"},
+        {{"--permits", "2", "--fair", "job", "-c", "true"}, "--permits is no lock"},
+        {{"--permits", "0", "job", "--", "true"}, "'0' is no number from 1"},
+        {{"-w", "soon", "job", "--", "true"}, "'soon' is no time"},
+        {{"-E", "256", "job", "--", "true"}, "'256' is no number from 0 to 255"},
+        {{"-n", "--no-server=wait", "job", "--", "true"}, "-n does not wait"},
+        {{"--no-server=maybe", "job", "--", "true"}, "fail, wait or run, please"},
+        {{"--lease", "0", "job", "--", "true"}, "'0': longer than that"},
+        {{"--fnce", "job", "--", "true"}, "did you mean --fence?"},
     };
 
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        check_int(RUN_STATUS(bad[i][0], bad[i][1], bad[i][2], bad[i][3], bad[i][4], bad[i][5]),
-                  125);
-    check_int(RUN_STATUS("--fnce", "job", "--", "true"), 125);
-    check_has(run_text("err"), "did you mean --fence?");
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        const char *const *words = bad[i].words;
+        check_int(RUN_STATUS(words[0], words[1], words[2], words[3], words[4], words[5]), 125);
+        check_has(run_text("err"), bad[i].why);
+        remove(run_file("err").path);
+    }
     check_int(redis_int(server, "DBSIZE"), 0);
 }
 
