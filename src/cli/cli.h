@@ -51,6 +51,7 @@ bool cli_has_colors(int fd);
 long long cli_read_time(const char *text);
 
 extern const struct cli_command cli_acl;
+extern const struct cli_command cli_bench;
 extern const struct cli_command cli_doctor;
 extern const struct cli_command cli_inspect;
 extern const struct cli_command cli_list;

@@ -115,13 +115,11 @@ static struct hli_link *call_link(const struct hli_call *call)
     return call->node ? call->node : hli_client_link(call->client, call->slot, call->lane);
 }
 
-/* Is its node, if it is for one, still at the address that was asked for? */
+/* Of a call for one node: is that still at the address that was asked for? */
 static bool call_has_node(const struct hli_call *call)
 {
     char where[HLI_WHERE_SIZE];
 
-    if (!call->node)
-        return true;
     hli_link_where(call->node, where);
     return strcmp(where, call->node_where) == 0;
 }
@@ -200,7 +198,7 @@ static void call_send_op(struct hli_call *call)
 {
     struct hli_link *link = call_link(call);
 
-    if (!call_has_node(call)) {
+    if (call->node && !call_has_node(call)) {
         call_end(call, HL_ENOENT, "the node is not in use any more");
         call_unref(call);
         return;
