@@ -20,6 +20,19 @@ void cli_parse(const struct cli_command *command, int argc, char **argv, void *a
         exit(CLI_FAILED);
 }
 
+error_t cli_take_name(const char **name, int key, char *word, struct argp_state *state)
+{
+    if (key == ARGP_KEY_ARG && *name)
+        argp_error(state, "one NAME, please");
+    else if (key == ARGP_KEY_ARG)
+        *name = word;
+    else if (key == ARGP_KEY_END && !*name)
+        argp_error(state, "which NAME?");
+    else if (key != ARGP_KEY_END)
+        return ARGP_ERR_UNKNOWN;
+    return 0;
+}
+
 void cli_say(const char *format, ...)
 {
     va_list words;

@@ -39,6 +39,9 @@ struct cli_command {
  * process with CLI_FAILED. `arg` is for the parser. */
 void cli_parse(const struct cli_command *command, int argc, char **argv, void *arg);
 
+/* For the parser of a command that takes one NAME: its word, and the end of the words. */
+error_t cli_take_name(const char **name, int key, char *word, struct argp_state *state);
+
 /* "hirelock list: <text>" on standard error, the first word being the command's. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

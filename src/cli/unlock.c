@@ -38,17 +38,8 @@ static error_t unlock_parse(int key, char *word, struct argp_state *state)
     case UNLOCK_KEY_CLASSIC:
         words->has_values = true;
         return 0;
-    case ARGP_KEY_ARG:
-        if (words->name)
-            argp_error(state, "one NAME, please");
-        words->name = word;
-        return 0;
-    case ARGP_KEY_END:
-        if (!words->name)
-            argp_error(state, "which NAME?");
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_take_name(&words->name, key, word, state);
     }
 }
 

@@ -29,17 +29,8 @@ static error_t wait_parse(int key, char *word, struct argp_state *state)
         if (words->wait_ms < 0)
             argp_error(state, "'%s' is no time: 10, 1.5, 200ms, 5m", word);
         return 0;
-    case ARGP_KEY_ARG:
-        if (words->name)
-            argp_error(state, "one NAME, please");
-        words->name = word;
-        return 0;
-    case ARGP_KEY_END:
-        if (!words->name)
-            argp_error(state, "which NAME?");
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_take_name(&words->name, key, word, state);
     }
 }
 

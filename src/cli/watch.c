@@ -35,17 +35,8 @@ static error_t watch_parse(int key, char *word, struct argp_state *state)
         if (words->interval_ms < WATCH_LEAST_MS)
             argp_error(state, "'%s' is no time from 10ms on: 1, 0.5, 200ms", word);
         return 0;
-    case ARGP_KEY_ARG:
-        if (words->name)
-            argp_error(state, "one NAME, please");
-        words->name = word;
-        return 0;
-    case ARGP_KEY_END:
-        if (!words->name)
-            argp_error(state, "which NAME?");
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_take_name(&words->name, key, word, state);
     }
 }
 

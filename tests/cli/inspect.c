@@ -138,3 +138,15 @@ Law(inspect, helps)
 {
     expect_help_fits("inspect");
 }
+
+Law(inspect, takes_one_name_as_all_that_take_one_do)
+{
+    static const char *const commands[] = {"inspect", "unlock", "watch", "wait"};
+
+    for (int i = 0; i < 4; i++) {
+        const struct said *said = RUN(commands[i]);
+        expect_said(said, 125);
+        check_has(said->err, "which NAME?");
+        check_has(RUN(commands[i], "one", "two")->err, "one NAME, please");
+    }
+}
