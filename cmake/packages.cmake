@@ -24,8 +24,21 @@ set(CPACK_RPM_SPEC_MORE_DEFINE
     "%define use_source_date_epoch_as_buildtime 1
 %define clamp_mtime_to_source_date_epoch 1
 %define _buildhost hirelock")
-set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/local ${CMAKE_INSTALL_FULL_LIBDIR}/cmake
-                                                  ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
+set(hl_data ${CMAKE_INSTALL_FULL_DATADIR})
+set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION
+    /usr/local
+    ${CMAKE_INSTALL_FULL_LIBDIR}/cmake
+    ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
+    ${CMAKE_INSTALL_FULL_MANDIR}
+    ${CMAKE_INSTALL_FULL_MANDIR}/man1
+    ${CMAKE_INSTALL_FULL_MANDIR}/man3
+    ${CMAKE_INSTALL_FULL_MANDIR}/man7
+    ${hl_data}/bash-completion
+    ${hl_data}/bash-completion/completions
+    ${hl_data}/zsh
+    ${hl_data}/zsh/vendor-completions
+    ${hl_data}/fish
+    ${hl_data}/fish/vendor_completions.d)
 
 # hl_rpm(COMPONENT NAME GROUP SUMMARY TEXT)
 macro(hl_rpm component name group summary text)
