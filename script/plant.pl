@@ -217,7 +217,7 @@ sub planted {
 
 sub compile {
     my ($tree, $text) = @_;
-    my @cc = (qw(cc -std=gnu11 -w -fsyntax-only -x c), "-I$tree/include", "-I$tree/src", '-');
+    my @cc = (qw(cc -std=gnu11 -D_GNU_SOURCE= -w -fsyntax-only -x c), "-I$tree/include", "-I$tree/src", '-');
     for my $path (grep { /\.[ch]$/ } sort keys %$text) {
         open my $out, '|-', @cc or die "cc: $!\n";
         print $out $text->{$path};

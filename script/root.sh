@@ -70,6 +70,11 @@ mount_root() { # ROOT
     if ! mountpoint -q "$1/proc"; then mount -t proc proc "$1/proc"; fi
     mkdir -p "$1/dev/shm"
     if ! mountpoint -q "$1/dev/shm"; then mount -t tmpfs tmpfs "$1/dev/shm"; fi
+    mkdir -p "$1/dev/pts"
+    if ! mountpoint -q "$1/dev/pts"; then # for tests with a terminal
+        mount -t devpts -o newinstance,ptmxmode=0666 devpts "$1/dev/pts"
+        ln -sf pts/ptmx "$1/dev/ptmx"
+    fi
 }
 
 # With nothing of this machine's environment but how much it may do at a time.
