@@ -278,7 +278,7 @@ static int bench_all(const struct bench_words *words, hl_client *const client[2]
 
 static int bench_run(int argc, char **argv)
 {
-    struct bench_words words = {.ms = BENCH_SECONDS * 1000, .threads = BENCH_THREADS};
+    struct bench_words words = {.ms = INT64_C(1000) * BENCH_SECONDS, .threads = BENCH_THREADS};
     hl_client *client[2] = {NULL, NULL};
 
     cli_parse(&cli_bench, argc, argv, &words);
