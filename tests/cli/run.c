@@ -68,6 +68,53 @@ SingleLaw(run, keeps_stdin_stdout_and_stderr)
     check_str(run_text("err"), "bad\n");
 }
 
+/* ls(1) has the descriptor 3 itself. */
+SingleLaw(run, gives_no_descriptor_of_its_own_to_the_command)
+{
+    check_int(RUN_STATUS("job", "--", "ls", "/proc/self/fd"), 0);
+    check_str(run_text("out"), "0\n1\n2\n3\n");
+    remove(run_file("out").path);
+    check_int(RUN_STATUS("-F", "job", "--", "ls", "/proc/self/fd"), 0);
+    check_str(run_text("out"), "0\n1\n2\n3\n");
+}
+
+/* The words of a shell that starts `hirelock run job --` as $RUN. */
+static const char *shell_words(const char *text)
+{
+    static char words[1024];
+
+    snprintf(words, sizeof words,
+             "RUN='%s run --verbose job --'; HERE='%s run -F --verbose other --'; %s", HL_CLI_PATH,
+             HL_CLI_PATH, text);
+    return words;
+}
+
+SingleLaw(run, leaves_mask_and_ignored_signals_of_the_command_as_they_were)
+{
+    const char *text =
+        "show='grep -E ^Sig(Blk|Ign) /proc/self/status'; "
+        "as='env --ignore-signal=CHLD --ignore-signal=USR1 --ignore-signal=PIPE "
+        "--block-signal=USR2 --block-signal=CHLD'; "
+        "$as $show > $DIR/without; $as $RUN $show > $DIR/with; $as $HERE $show > $DIR/here; "
+        "cmp $DIR/without $DIR/with && cmp $DIR/without $DIR/here";
+
+    check_int(RUN_STATUS("outer", "--", "sh", "-c", shell_words(text)), 0);
+}
+
+SingleLaw(run, runs_with_closed_stdin_stdout_and_stderr)
+{
+    static const char *const closed[] = {"<&- >&- 2>&-", ">&- 2>&-", "2>&-"};
+    const char *show = "ls /proc/$$/fd > $DIR/fds; exit 7";
+    char text[512];
+
+    for (int i = 0; i < 6; i++) {
+        snprintf(text, sizeof text, "$%s sh -c '%s' %s", i % 2 ? "HERE" : "RUN", show,
+                 closed[i / 2]);
+        check_int(RUN_STATUS("outer", "--", "sh", "-c", shell_words(text)), 7);
+        check(!strstr(run_text("fds"), "2\n"));
+    }
+}
+
 SingleLaw(run, gives_a_text_to_the_shell)
 {
     check_int(RUN_STATUS("-c", "echo $HIRELOCK_NAME; exit 3", "job"), 3);
@@ -185,6 +232,25 @@ SingleLaw(run, knows_what_to_do_without_a_server)
               4);
     check_str(run_text("out"), "alone\n");
     check_has(run_text("err"), "NO LOCK IS HELD");
+}
+
+SingleLaw(run, knows_what_to_do_when_the_server_goes_away_during_the_wait)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_lock(client, "job");
+
+    expect_ok(hl_lock_acquire(lock, ERR));
+    pid_t alone =
+        RUN("--no-server=run", "--verbose", "job", "--", "sh", "-c", "echo alone; exit 4");
+    run_await_text("err", "waiting");
+    remove(run_file("err").path);
+    pid_t other = RUN("--verbose", "job", "--", "echo", "never");
+    run_await_text("err", "waiting");
+    redis_server_kill(server);
+    check_int(run_end(alone), 4);
+    check_int(run_end(other), 123);
+    check_str(run_text("out"), "alone\n");
+    redis_server_restart(server);
 }
 
 SingleLaw(run, waits_for_a_server_that_comes)

@@ -4,6 +4,9 @@
 /* hirelock run: signals, killed processes, and locks that are lost. */
 #include "run_kit.h"
 
+#include <sys/prctl.h>
+#include <unistd.h>
+
 /* Until it is ended, with a grandchild in a session of its own; both have written who they are. */
 #define LONG_COMMAND                                                                               \
     "setsid sh -c 'echo $$ > $DIR/far; exec sleep 3600' & "                                        \
@@ -48,20 +51,83 @@ SingleLaw(run_ends, a_wait_is_ended_by_a_signal_with_nothing_held)
     check_str(run_text("out"), "");
 }
 
+SingleLaw(run_ends, a_signal_ends_a_run_that_still_connects)
+{
+    redis_server_freeze(server);
+    for (int signal = SIGINT; signal <= SIGTERM; signal += SIGTERM - SIGINT) {
+        pid_t pid = RUN("job", "--", "echo", "never");
+        run_await_child(pid);
+        kill(pid, signal);
+        check_int(run_end(pid), -signal);
+    }
+    redis_server_thaw(server);
+    check_int(redis_int(server, "EXISTS job"), 0);
+    check_str(run_text("out"), "");
+}
+
+static bool is_held(void *arg)
+{
+    (void)arg;
+    return redis_int(server, "EXISTS job") == 1;
+}
+
+/* The front learns late that the guard is connected: the guard holds nothing before. */
+SingleLaw(run_ends, a_signal_leaves_no_lock_when_the_front_was_slow)
+{
+    redis_server_freeze(server);
+    pid_t pid = RUN("job", "--", "sh", "-c", "echo > $DIR/begun; exec sleep 3600");
+    run_await_child(pid);
+    kill(pid, SIGSTOP);
+    run_await_stopped(pid);
+    redis_server_thaw(server);
+    check(!wait_until(is_held, NULL, 500));
+    kill(pid, SIGINT);
+    kill(pid, SIGCONT);
+    check_int(run_end(pid), -SIGINT);
+    check_int(redis_int(server, "EXISTS job"), 0);
+    check_str(run_text("begun"), "");
+}
+
 SingleLaw(run_ends, stops_and_continues_with_its_command)
 {
-    int status = 0;
     pid_t pid = RUN("job", "--", "sh", "-c",
                     "echo $$ > $DIR/near; until [ -e $DIR/end ]; do sleep .02; done");
     pid_t near = run_pid("near");
 
     kill(near, SIGSTOP);
-    check_int(waitpid(pid, &status, WUNTRACED), pid);
-    check(WIFSTOPPED(status));
+    run_await_stopped(pid);
     check_int(redis_int(server, "EXISTS job"), 1);
     kill(pid, SIGCONT);
     check_int(RUN_STATUS("other", "--", "touch", run_file("end").path), 0);
     check_int(run_end(pid), 0);
+}
+
+SingleLaw(run_ends, goes_on_when_its_stopped_command_is_killed)
+{
+    pid_t pid = RUN("job", "--", "sh", "-c", "echo $$ > $DIR/near; exec sleep 3600");
+    pid_t near = run_pid("near");
+
+    kill(near, SIGSTOP);
+    run_await_stopped(pid);
+    kill(near, SIGKILL);
+    check_int(run_end(pid), 128 + SIGKILL);
+    run_await_free("job");
+}
+
+/* As cpulimit(1) does. The word that the command has stopped may be old when the front hears it. */
+SingleLaw(run_ends, is_not_stopped_when_its_command_is_continued)
+{
+    pid_t pid = RUN("job", "--", "sh", "-c",
+                    "echo $$ > $DIR/near; until [ -e $DIR/end ]; do sleep .02; done; exit 3");
+    pid_t near = run_pid("near");
+
+    for (int i = 0; i < 300; i++) {
+        kill(near, SIGSTOP);
+        deadline_nap();
+        kill(near, SIGCONT);
+    }
+    fclose(fopen(run_file("end").path, "we"));
+    check_int(run_end(pid), 3);
 }
 
 SingleLaw(run_ends, the_command_and_its_tree_end_with_a_killed_front)
@@ -212,4 +278,71 @@ SingleLaw(run_ends, without_a_fork_the_process_becomes_the_command)
     check(redis_wait_int(server, 1, RUN_LONG_MS, "EXISTS job"));
     redis_do(server, "DEL job");
     check_int(run_end(pid), -SIGTERM);
+}
+
+/* The guard of -F has lost its parent, so it becomes a child of this test. */
+static pid_t guard_beside(pid_t pid)
+{
+    char path[64];
+    struct deadline deadline = deadline_of_wait(RUN_LONG_MS);
+    int guard = 0;
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    while (guard == 0 && !deadline_is_over(deadline)) {
+        FILE *children = fopen(path, "re");
+        int child = 0;
+        while (children && fscanf(children, "%d", &child) == 1)
+            if (child != pid && child != redis_server_pid(server))
+                guard = child;
+        if (children)
+            fclose(children);
+        deadline_nap();
+    }
+    check(guard > 0);
+    return guard;
+}
+
+SingleLaw(run_ends, without_a_fork_the_command_outlives_a_killed_guard)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pid_t pid = RUN("-F", "job", "--", "sh", "-c",
+                    "echo $$ > $DIR/near; until [ -e $DIR/end ]; do sleep .05; done; exit 8");
+
+    check_int(run_pid("near"), pid);
+    pid_t guard = guard_beside(pid);
+    kill(guard, SIGKILL);
+    check_int(run_end(guard), -SIGKILL);
+    check_int(redis_int(server, "EXISTS job"), 1); /* until its lease is over */
+    fclose(fopen(run_file("end").path, "we"));
+    check_int(run_end(pid), 8);
+}
+
+SingleLaw(run_ends, without_a_fork_no_command_begins_with_a_killed_guard)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_lock(client, "job");
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    expect_ok(hl_lock_acquire(lock, ERR));
+    pid_t pid = RUN("-F", "--verbose", "job", "--", "echo", "never");
+    run_await_text("err", "waiting");
+    kill(guard_beside(pid), SIGKILL);
+    check_int(run_end(pid), 125);
+    check_has(run_text("err"), "is gone");
+    check_str(run_text("out"), "");
+}
+
+SingleLaw(run_ends, without_a_fork_a_signal_ends_the_wait_with_nothing_held)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_lock(client, "job");
+
+    expect_ok(hl_lock_acquire(lock, ERR));
+    pid_t pid = RUN("-F", "--verbose", "job", "--", "echo", "never");
+    run_await_text("err", "waiting");
+    kill(pid, SIGINT);
+    check_int(run_end(pid), -SIGINT);
+    expect_ok(hl_lock_release(lock, ERR));
+    run_await_free("job");
+    check_str(run_text("out"), "");
 }

@@ -117,6 +117,41 @@ static inline pid_t run_pid(const char *name)
     return (pid_t)strtol(run_text(name), NULL, 10);
 }
 
+/* The first child of a process; 0: it has none. */
+static inline pid_t run_child(pid_t pid)
+{
+    char path[64], line[512] = "";
+
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    FILE *file = fopen(path, "re");
+    size_t length = file ? fread(line, 1, sizeof line - 1, file) : 0;
+    if (file)
+        fclose(file);
+    line[length] = '\0';
+    return (pid_t)strtol(line, NULL, 10);
+}
+
+static inline bool run_has_child(void *arg)
+{
+    return run_child(*(const pid_t *)arg) > 0;
+}
+
+static inline pid_t run_await_child(pid_t pid)
+{
+    check_msg(wait_until(run_has_child, &pid, RUN_LONG_MS), "process %d has no child", (int)pid);
+    return run_child(pid);
+}
+
+static inline void run_await_stopped(pid_t pid)
+{
+    struct deadline deadline = deadline_of_wait(RUN_LONG_MS);
+    int status = 0;
+
+    while (waitpid(pid, &status, WUNTRACED | WNOHANG) == 0 && !deadline_is_over(deadline))
+        deadline_nap();
+    check_msg(WIFSTOPPED(status), "process %d does not stop", (int)pid);
+}
+
 /* A zombie that nobody reaps is gone, too. */
 static inline bool run_is_gone(void *arg)
 {

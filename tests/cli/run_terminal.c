@@ -7,6 +7,7 @@
 
 #include <poll.h>
 #include <pty.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int terminal = -1;
@@ -125,17 +126,46 @@ TerminalLaw(a_stopped_command_keeps_the_lock_and_goes_on)
     terminal_await("free");
 }
 
+static bool is_held(void *arg)
+{
+    (void)arg;
+    return redis_int(server, "EXISTS job") == 1;
+}
+
+/* It takes its turn, and begins when it is continued. */
+TerminalLaw(a_stopped_wait_goes_on)
+{
+    hl_client *client = open_client(NULL);
+    hl_lock *lock = new_lock(client, "job");
+
+    expect_ok(hl_lock_acquire(lock, ERR));
+    terminal_await("ready> ");
+    terminal_type("$RUN run --verbose job -- sh -c 'echo > $DIR/begun; echo mi''ne'\n");
+    terminal_await("waiting");
+    terminal_type("\x1a");
+    terminal_await("Stopped");
+    terminal_await("ready> ");
+    expect_ok(hl_lock_release(lock, ERR));
+    check(wait_until(is_held, NULL, RUN_LONG_MS));
+    check_str(run_text("begun"), "");
+    terminal_type("fg\n");
+    terminal_await("mine");
+    terminal_type("$RUN run -n job -- echo fr''ee\n");
+    terminal_await("free");
+}
+
+/* The shell of the command reads from a pipe itself. While it starts another program, by vfork(2),
+ * it cannot be stopped: the program is, before it begins, and the shell waits for that. */
 TerminalLaw(a_command_in_the_background_goes_on_there)
 {
+    check_int(mkfifo(run_file("pipe").path, 0600), 0);
     terminal_await("ready> ");
-    terminal_type(
-        "$RUN run job -- sh -c 'echo be''gun; while [ ! -e $DIR/end ]; do sleep .05; done; "
-        "echo do''ne'\n");
+    terminal_type("$RUN run job -- sh -c 'echo be''gun; read word < $DIR/pipe; echo do''ne'\n");
     terminal_await("begun");
     terminal_type("\x1a");
     terminal_await("Stopped");
     terminal_type("bg\n");
-    terminal_type("touch $DIR/end; wait; echo st''atus $?\n");
+    terminal_type("echo > $DIR/pipe; wait; echo st''atus $?\n");
     terminal_await("done");
     terminal_await("status 0");
 }

@@ -28,9 +28,17 @@ void run_command_environment(const struct run_words *words, uint64_t token)
         setenv("HIRELOCK_TOKEN", number, 1);
 }
 
-int run_command_become(const struct run_words *words, const sigset_t *mask)
+/* As the user had it. */
+static void command_signals(const struct run_place *place)
 {
-    sigprocmask(SIG_SETMASK, mask, NULL);
+    if (place->is_chld_ignored)
+        signal(SIGCHLD, SIG_IGN);
+    sigprocmask(SIG_SETMASK, &place->mask, NULL);
+}
+
+int run_command_become(const struct run_words *words, const struct run_place *place)
+{
+    command_signals(place);
     execvp(words->command[0], words->command);
     int reason = errno;
     cli_say("%s: %s", words->command[0], strerror(reason));
@@ -66,7 +74,7 @@ pid_t run_command_start(const struct run_words *words, const struct run_place *p
     if (run_has_terminal(place->terminal, getpgid(place->front)))
         tcsetpgrp(place->terminal, getpid()); /* SIGTTOU is blocked yet */
     run_command_environment(words, token);
-    _exit(run_command_become(words, &place->mask));
+    _exit(run_command_become(words, place));
 }
 
 void run_command_on_lost(const struct run_words *words, const struct run_place *place,
@@ -77,7 +85,7 @@ void run_command_on_lost(const struct run_words *words, const struct run_place *
     setpgid(0, 0);
     run_command_environment(words, 0);
     setenv("HIRELOCK_EVENT", event, 1);
-    sigprocmask(SIG_SETMASK, &place->mask, NULL);
+    command_signals(place);
     execl("/bin/sh", "sh", "-c", words->lost_command, (char *)NULL);
     _exit(CLI_NOT_FOUND);
 }

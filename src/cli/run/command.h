@@ -10,7 +10,7 @@
 void run_command_environment(const struct run_words *words, uint64_t token);
 
 /* Becomes the command; says why not, and returns 126 or 127. */
-int run_command_become(const struct run_words *words, const sigset_t *mask);
+int run_command_become(const struct run_words *words, const struct run_place *place);
 
 /* Starts it in a process group of its own, which gets the terminal when we have it. Returns its
  * process id; -1 when there is none. */

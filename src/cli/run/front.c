@@ -71,7 +71,7 @@ static void front_tell(const struct front_run *run, int signal)
 static void front_stop(int number)
 {
     sigset_t only, before;
-    struct sigaction usual = {.sa_handler = SIG_DFL}, old;
+    struct sigaction usual = {.sa_handler = SIG_DFL}, old = usual;
 
     sigemptyset(&only);
     sigaddset(&only, number);
@@ -90,7 +90,8 @@ static void front_continue(struct front_run *run)
     front_tell(run, SIGCONT);
 }
 
-/* The command has stopped. If only because it wants the terminal, and we have that, it gets it. */
+/* The command has stopped, or is not to be started yet. If only because it wants the terminal, and
+ * we have that, it gets it. */
 static void front_stopped(struct front_run *run, int number)
 {
     if ((number == SIGTTIN || number == SIGTTOU) && front_is_foreground(run)) {
@@ -99,6 +100,7 @@ static void front_stopped(struct front_run *run, int number)
         run->had_terminal = front_take_terminal(run) || run->had_terminal;
         front_stop(number);
     }
+    run_tell(run->front->socket, RUN_RESUMED, 0, 0);
     front_continue(run);
 }
 
@@ -110,19 +112,16 @@ static bool front_ends_wait(int number)
 static void front_signal(struct front_run *run, int number)
 {
     if (!run->is_opened && front_ends_wait(number)) {
-        kill(run->front->guard, SIGKILL); /* it connects, and holds nothing yet */
+        kill(run->front->guard, SIGKILL); /* without RUN_GO it holds nothing */
         waitpid(run->front->guard, NULL, 0);
         front_die(number);
     }
-    if (number == SIGCONT) {
+    if (number == SIGCONT)
         front_continue(run);
-        return;
-    }
-    front_tell(run, number);
-    if (number == SIGTSTP && run->command == 0) {
-        front_stop(number);
-        front_tell(run, SIGCONT);
-    }
+    else if (number == SIGTSTP && !run->is_opened)
+        front_stop(number); /* the guard waits for RUN_GO */
+    else
+        front_tell(run, number);
 }
 
 static void front_signals(struct front_run *run)
@@ -144,6 +143,7 @@ static bool front_hear(struct front_run *run)
     switch (message.kind) {
     case RUN_OPENED:
         run->is_opened = true;
+        run_tell(run->front->socket, RUN_GO, 0, 0);
         break;
     case RUN_STARTED:
         run->command = message.value;
@@ -190,7 +190,7 @@ static int front_end_tree(struct front_run *run)
 
     cli_say("the process that held the lock was killed: the lock is not renewed any more, and the "
             "command is ended");
-    run_ending_begin(&ending, getpid(), false, run->front->words->kill_after_ms);
+    run_ending_begin(&ending, getpid(), -1, run->front->words->kill_after_ms);
     for (;;) {
         while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
             ;

@@ -18,7 +18,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { GUARD_THREAD = 16 }; /* what Linux keeps of a thread's name, with its NUL */
+enum {
+    GUARD_THREAD = 16, /* what Linux keeps of a thread's name, with its NUL */
+    GUARD_WAKE_MS = 50
+};
 
 struct run_guard {
     struct run_words *words;
@@ -30,7 +33,10 @@ struct run_guard {
     bool has_ended;    /* the command */
     bool has_children; /* also those that lost their parents */
     bool is_front_gone;
+    bool may_ask;        /* RUN_GO came */
     bool is_paused;      /* the front was stopped before the command was started */
+    bool is_stopped;     /* the command */
+    int stops;           /* those that were told to the front, and that it has not dealt with */
     bool is_ended_by_us; /* for a lock that was lost */
     int canceled_by;     /* the signal; 0: not cancelled */
     int status;          /* of the command, as a shell has it */
@@ -43,10 +49,9 @@ static bool guard_is_here(const struct run_guard *guard)
 
 static void guard_end_tree(struct run_guard *guard, int64_t kill_after_ms)
 {
-    bool is_here = guard_is_here(guard);
+    pid_t root = guard_is_here(guard) ? guard->place.front : getpid();
 
-    run_ending_begin(&guard->ending, is_here ? guard->place.front : getpid(), is_here,
-                     kill_after_ms);
+    run_ending_begin(&guard->ending, root, guard->place.pidfd, kill_after_ms);
 }
 
 /* The hold is in danger or over. */
@@ -70,13 +75,20 @@ static void guard_trouble(struct run_guard *guard)
     }
 }
 
+static void guard_tell_stop(struct run_guard *guard, int signal)
+{
+    guard->stops++;
+    run_tell(guard->place.socket, RUN_STOPPED, signal, 0);
+}
+
 /* A signal that ends the wait, or goes to the command. */
 static void guard_signal(struct run_guard *guard, int signal)
 {
     if (guard->command > 0 && !guard->has_ended) {
         kill(-guard->command, signal);
-    } else if (signal == SIGTSTP) {
+    } else if (signal == SIGTSTP && guard->command == 0) {
         guard->is_paused = true;
+        guard_tell_stop(guard, signal);
     } else if (signal == SIGCONT) {
         guard->is_paused = false;
     } else if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) {
@@ -102,19 +114,21 @@ static void guard_hear(struct run_guard *guard)
         guard_front_is_gone(guard);
     else if (message.kind == RUN_SIGNAL)
         guard_signal(guard, message.value);
+    else if (message.kind == RUN_RESUMED)
+        guard->stops--;
+    else if (message.kind == RUN_GO)
+        guard->may_ask = true;
 }
 
 static void guard_child(struct run_guard *guard, pid_t pid, int status)
 {
     if (pid != guard->command)
         return;
+    guard->is_stopped = WIFSTOPPED(status);
     if (WIFSTOPPED(status)) {
         if (!guard->ending.is_begun)
-            run_tell(guard->place.socket, RUN_STOPPED, WSTOPSIG(status), 0);
-    } else if (WIFCONTINUED(status)) {
-        if (getppid() == guard->place.front)
-            kill(guard->place.front, SIGCONT); /* it stopped itself with the command */
-    } else {
+            guard_tell_stop(guard, WSTOPSIG(status));
+    } else if (!WIFCONTINUED(status)) {
         guard->has_ended = true;
         guard->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     }
@@ -152,6 +166,33 @@ static void guard_start(struct run_guard *guard)
     run_tell(guard->place.socket, RUN_STARTED, guard->command, 0);
 }
 
+/* The front stops itself when it hears of a stop, and that may be after the command goes on or has
+ * ended: a SIGCONT that comes too early is of no use, so it is sent until the front has answered.
+ */
+static bool guard_wakes_front(const struct run_guard *guard)
+{
+    return guard->stops > 0 && !guard->is_stopped && !guard->is_paused && !guard->is_front_gone;
+}
+
+static void guard_wake_front(const struct run_guard *guard)
+{
+    if (guard_wakes_front(guard) && getppid() == guard->place.front)
+        kill(guard->place.front, SIGCONT);
+}
+
+/* What the front was told last is of no use to one that is stopped. */
+static void guard_leave_front(struct run_guard *guard)
+{
+    struct pollfd front = {.fd = guard->place.socket, .events = POLLIN};
+
+    guard->is_stopped = guard->is_paused = false;
+    while (guard_wakes_front(guard)) {
+        guard_wake_front(guard);
+        if (poll(&front, 1, GUARD_WAKE_MS) > 0)
+            guard_hear(guard);
+    }
+}
+
 /* Starts the command as soon as it may. */
 static void guard_step(struct run_guard *guard)
 {
@@ -161,6 +202,7 @@ static void guard_step(struct run_guard *guard)
         !guard->hold.is_lost)
         guard_start(guard);
     guard_trouble(guard);
+    guard_wake_front(guard);
     run_ending_step(&guard->ending);
 }
 
@@ -176,6 +218,14 @@ static bool guard_is_over(const struct run_guard *guard)
     return guard->has_ended;
 }
 
+static int guard_timeout(const struct run_guard *guard)
+{
+    int timeout = run_ending_timeout(&guard->ending);
+    bool is_late = timeout < 0 || timeout > GUARD_WAKE_MS;
+
+    return guard_wakes_front(guard) && is_late ? GUARD_WAKE_MS : timeout;
+}
+
 static void guard_wait(struct run_guard *guard)
 {
     enum { HEARD, REAPED, TOLD, FRONT, SOURCES };
@@ -185,7 +235,7 @@ static void guard_wait(struct run_guard *guard)
         [TOLD] = {.fd = run_hold_fd(&guard->hold), .events = POLLIN},
         [FRONT] = {.fd = guard->place.pidfd, .events = POLLIN}};
 
-    if (poll(from, SOURCES, run_ending_timeout(&guard->ending)) < 0)
+    if (poll(from, SOURCES, guard_timeout(guard)) < 0)
         return;
     if (from[HEARD].revents)
         guard_hear(guard);
@@ -234,13 +284,21 @@ static void guard_begin(struct run_guard *guard)
     guard_be_named(guard->words);
 }
 
+/* Until the front agrees, a signal may have it kill us: nothing may be held, nor be started. */
+static void guard_agree(struct run_guard *guard)
+{
+    run_tell(guard->place.socket, RUN_OPENED, 0, 0);
+    while (!guard->may_ask && !guard->is_front_gone)
+        guard_hear(guard);
+}
+
 int run_guard(struct run_words *words, const struct run_place *place)
 {
     struct run_guard guard = {.words = words, .place = *place};
 
     guard_begin(&guard);
     run_hold_open(&guard.hold, words);
-    run_tell(place->socket, RUN_OPENED, 0, 0);
+    guard_agree(&guard);
     run_hold_ask(&guard.hold);
     for (guard_step(&guard); !guard_is_over(&guard); guard_step(&guard))
         guard_wait(&guard);
@@ -250,5 +308,6 @@ int run_guard(struct run_words *words, const struct run_place *place)
         run_tell(place->socket, RUN_CANCELED, guard.canceled_by, 0);
     else
         run_tell(place->socket, RUN_ENDED, status, 0);
+    guard_leave_front(&guard);
     return CLI_OK;
 }

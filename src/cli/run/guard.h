@@ -18,10 +18,11 @@
 
 struct run_place {
     pid_t front;
-    int pidfd;     /* of the front, with --no-fork; else -1 */
-    int socket;    /* the guard's end */
-    int terminal;  /* -1: none */
-    sigset_t mask; /* of the command, as it was when the user started us */
+    int pidfd;            /* of the front, with --no-fork; else -1 */
+    int socket;           /* the guard's end */
+    int terminal;         /* -1: none */
+    sigset_t mask;        /* of the command, as it was when the user started us */
+    bool is_chld_ignored; /* so, too; the front and the guard need SIGCHLD */
 };
 
 /* Runs in the child, and returns what it exits with. */

@@ -10,9 +10,11 @@
 
 enum run_message_kind {
     RUN_SIGNAL = 1, /* front to guard: pass this signal on */
-    RUN_OPENED,     /* guard to front, as all that follow: signals are attended to */
+    RUN_GO,         /* front to guard: it may take the lock, and will not be killed any more */
+    RUN_RESUMED,    /* front to guard: a RUN_STOPPED is dealt with, and the front runs */
+    RUN_OPENED,     /* guard to front, as all that follow: signals are attended to after RUN_GO */
     RUN_STARTED,    /* the process id of the command; with -F: become the command */
-    RUN_STOPPED,    /* by this signal */
+    RUN_STOPPED,    /* by this signal: the command, or the wait for it */
     RUN_ENDED,      /* with this exit status */
     RUN_CANCELED,   /* the wait has ended by this signal, and nothing is held */
 };

@@ -111,13 +111,36 @@ static int run_here(struct run_words *words, struct run_place *place, int socket
     while (run_hear(socket, &message)) {
         if (message.kind == RUN_ENDED)
             return message.value;
+        if (message.kind == RUN_OPENED)
+            run_tell(socket, RUN_GO, 0, 0);
         if (message.kind != RUN_STARTED)
             continue;
         run_command_environment(words, message.token);
-        return run_command_become(words, &place->mask);
+        return run_command_become(words, place);
     }
     cli_say("the process that was to hold the lock is gone");
     return CLI_FAILED;
+}
+
+/* A descriptor of ours that is stdin, stdout or stderr would get what is written there. The command
+ * has them closed again. */
+static void run_fill_standard(void)
+{
+    int null;
+
+    do
+        null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (null >= 0 && null <= STDERR_FILENO);
+    if (null >= 0)
+        close(null);
+}
+
+static void run_note_signals(struct run_place *place)
+{
+    struct sigaction now;
+
+    sigprocmask(SIG_SETMASK, NULL, &place->mask);
+    place->is_chld_ignored = sigaction(SIGCHLD, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
 static int run_run(int argc, char **argv)
@@ -127,7 +150,8 @@ static int run_run(int argc, char **argv)
 
     run_words_read(&words, argc, argv);
     struct run_place place = {.front = getpid(), .pidfd = -1};
-    sigprocmask(SIG_SETMASK, NULL, &place.mask);
+    run_note_signals(&place);
+    run_fill_standard();
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return run_failed("socketpair");
     place.socket = ends[1];

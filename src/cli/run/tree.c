@@ -8,12 +8,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
+
+/* Of proc_pid_stat(5), behind the name: the parent, and when it began (the fields 4 and 22). */
+#define TREE_STAT                                                                                  \
+    ") %*c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu"
 
 enum { TREE_LINE = 512, TREE_AGAIN_MS = 50 };
 
 struct tree_process {
     pid_t pid, parent;
+    unsigned long long began; /* with pid, it is no other process */
 };
 
 struct tree {
@@ -21,20 +28,22 @@ struct tree {
     size_t count, room;
 };
 
-static pid_t tree_parent(const char *pid)
+/* False when there is no such process. */
+static bool tree_look(pid_t pid, struct tree_process *ret_process)
 {
     char path[64], line[TREE_LINE] = "";
 
-    snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    ret_process->pid = pid;
     FILE *file = fopen(path, "re");
     if (!file)
-        return 0;
+        return false;
     size_t length = fread(line, 1, sizeof(line) - 1, file);
     line[length] = '\0';
     fclose(file);
     const char *behind = strrchr(line, ')'); /* the name may have any letters */
-    bool is_whole = behind && strlen(behind) > strlen(") S ");
-    return is_whole ? (pid_t)strtol(behind + strlen(") S "), NULL, 10) : 0;
+    return behind && sscanf(behind, TREE_STAT, &ret_process->parent, &ret_process->began) == 2 &&
+           ret_process->parent > 0;
 }
 
 static int tree_order(const void *a, const void *b)
@@ -54,10 +63,8 @@ static void tree_add(struct tree *tree, const char *name)
         tree->all = all;
         tree->room = room;
     }
-    pid_t parent = tree_parent(name);
-    if (parent > 0)
-        tree->all[tree->count++] =
-            (struct tree_process){.pid = (pid_t)strtol(name, NULL, 10), .parent = parent};
+    if (tree_look((pid_t)strtol(name, NULL, 10), &tree->all[tree->count]))
+        tree->count++;
 }
 
 static void tree_read(struct tree *tree)
@@ -87,16 +94,35 @@ static bool tree_is_below(const struct tree *tree, const struct tree_process *pr
     return false;
 }
 
+static void tree_send(int pidfd, int signal)
+{
+    syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0);
+}
+
+/* Its process id may be another's by now, so the process that a descriptor stands for is looked at
+ * once more. */
+static void tree_signal(const struct tree_process *process, int signal)
+{
+    struct tree_process now;
+    int pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+
+    if (pidfd < 0)
+        return;
+    if (tree_look(process->pid, &now) && now.began == process->began) {
+        tree_send(pidfd, signal);
+        tree_send(pidfd, SIGCONT);
+    }
+    close(pidfd);
+}
+
 void run_tree_signal(pid_t root, int signal)
 {
     struct tree tree = {0};
 
     tree_read(&tree);
     for (size_t i = 0; i < tree.count; i++)
-        if (tree_is_below(&tree, &tree.all[i], root)) {
-            kill(tree.all[i].pid, signal);
-            kill(tree.all[i].pid, SIGCONT);
-        }
+        if (tree_is_below(&tree, &tree.all[i], root))
+            tree_signal(&tree.all[i], signal);
     free(tree.all);
 }
 
@@ -111,18 +137,18 @@ int64_t run_now_ms(void)
 static void ending_signal(const struct run_ending *ending, int signal)
 {
     run_tree_signal(ending->root, signal);
-    if (ending->has_root) {
-        kill(ending->root, signal);
-        kill(ending->root, SIGCONT);
+    if (ending->root_fd >= 0) {
+        tree_send(ending->root_fd, signal);
+        tree_send(ending->root_fd, SIGCONT);
     }
 }
 
-void run_ending_begin(struct run_ending *ending, pid_t root, bool has_root, int64_t kill_after_ms)
+void run_ending_begin(struct run_ending *ending, pid_t root, int root_fd, int64_t kill_after_ms)
 {
     if (ending->is_begun)
         return;
     *ending = (struct run_ending){.root = root,
-                                  .has_root = has_root,
+                                  .root_fd = root_fd,
                                   .is_begun = true,
                                   .kill_at = run_now_ms() + kill_after_ms};
     if (kill_after_ms > 0)

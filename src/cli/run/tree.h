@@ -18,13 +18,13 @@ void run_tree_signal(pid_t root, int signal);
 /* The end of a tree: TERM, and KILL when its time is over. All zero: not begun. */
 struct run_ending {
     pid_t root;
-    bool has_root; /* ends root, too */
+    int root_fd; /* pidfd of root, which is ended, too; -1: it is not */
     bool is_begun, is_killing;
     int64_t kill_at; /* by run_now_ms() */
 };
 
 int64_t run_now_ms(void);
-void run_ending_begin(struct run_ending *ending, pid_t root, bool has_root, int64_t kill_after_ms);
+void run_ending_begin(struct run_ending *ending, pid_t root, int root_fd, int64_t kill_after_ms);
 
 /* What is due; called again and again until the tree has ended. */
 void run_ending_step(struct run_ending *ending);
