@@ -13,8 +13,6 @@
 #include <unistd.h>
 
 /* Of proc_pid_stat(5), behind the name: the parent, and when it began (the fields 4 and 22). */
-#define TREE_STAT                                                                                  \
-    ") %*c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu"
 
 enum { TREE_LINE = 512, TREE_AGAIN_MS = 50 };
 
@@ -41,9 +39,14 @@ static bool tree_look(pid_t pid, struct tree_process *ret_process)
     size_t length = fread(line, 1, sizeof(line) - 1, file);
     line[length] = '\0';
     fclose(file);
-    const char *behind = strrchr(line, ')'); /* the name may have any letters */
-    return behind && sscanf(behind, TREE_STAT, &ret_process->parent, &ret_process->began) == 2 &&
-           ret_process->parent > 0;
+    char *at = strrchr(line, ')'); /* the name may have any letters */
+    if (!at || strlen(at) < strlen(") S 1"))
+        return false;
+    at += strlen(") S");
+    ret_process->parent = (pid_t)strtol(at, &at, 10); /* field 4 of proc(5) */
+    for (int field = 5; field <= 22; field++)
+        ret_process->began = strtoull(at, &at, 10);
+    return ret_process->parent > 0;
 }
 
 static int tree_order(const void *a, const void *b)
