@@ -12,8 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of proc_pid_stat(5), behind the name: the parent, and when it began (the fields 4 and 22). */
-
 enum { TREE_LINE = 512, TREE_AGAIN_MS = 50 };
 
 struct tree_process {
@@ -26,7 +24,8 @@ struct tree {
     size_t count, room;
 };
 
-/* False when there is no such process. */
+/* Its parent, and when it began: the fields 4 and 22 of proc_pid_stat(5). False when there is no
+ * such process. */
 static bool tree_look(pid_t pid, struct tree_process *ret_process)
 {
     char path[64], line[TREE_LINE] = "";
@@ -43,7 +42,7 @@ static bool tree_look(pid_t pid, struct tree_process *ret_process)
     if (!at || strlen(at) < strlen(") S 1"))
         return false;
     at += strlen(") S");
-    ret_process->parent = (pid_t)strtol(at, &at, 10); /* field 4 of proc(5) */
+    ret_process->parent = (pid_t)strtol(at, &at, 10);
     for (int field = 5; field <= 22; field++)
         ret_process->began = strtoull(at, &at, 10);
     return ret_process->parent > 0;
