@@ -19,6 +19,14 @@ _hirelock_names() { # BEGINNING
         sed -n 's/^{"name":"\([^"\\]*\)".*/\1/p'
 }
 
+# Not by compgen -W: it would run what a name has in $(...), and names come from the server.
+_hirelock_complete_name() { # BEGINNING
+    local name
+    while IFS= read -r name; do
+        COMPREPLY+=("$(printf '%q' "$name")")
+    done < <(_hirelock_names "$1")
+}
+
 _hirelock() {
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} at
     COMPREPLY=()
@@ -42,9 +50,7 @@ _hirelock() {
         mapfile -t COMPREPLY < <(compgen -W "$(_hirelock_options "$command")" -- "$word")
         case ${COMPREPLY[*]} in *=) compopt -o nospace 2>/dev/null ;; esac
         ;;
-    inspect:* | unlock:* | watch:* | wait:* | run:*)
-        mapfile -t COMPREPLY < <(compgen -W "$(_hirelock_names "$word")" -- "$word")
-        ;;
+    inspect:* | unlock:* | watch:* | wait:* | run:*) _hirelock_complete_name "$word" ;;
     esac
 }
 
