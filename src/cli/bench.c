@@ -30,7 +30,6 @@ struct bench_words {
 
 /* What all threads of a part share. */
 struct bench_part {
-    const struct bench_words *words;
     hl_client *client[2];
     const char *does;
     bool is_shared;      /* all threads have one name */
@@ -256,7 +255,6 @@ static int bench_all(const struct bench_words *words, hl_client *const client[2]
     hl_error err = HL_ERROR_INIT;
 
     for (int i = 0; i < BENCH_PARTS && err.code == 0; i++) {
-        parts[i].words = words;
         parts[i].client[0] = client[0];
         parts[i].client[1] = client[1];
         if (isatty(STDERR_FILENO))

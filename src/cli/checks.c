@@ -14,7 +14,6 @@ enum {
     CHECKS_SLOW_US = 50000,      /* a round trip: one of a hundred takes longer */
     CHECKS_AHEAD_MS = 1000,      /* the displays of "held for" are wrong by as much */
     CHECKS_DRIFT_PERCENT = 1,    /* the margin of a lease (docs/semantics.md, "Clocks") */
-    CHECKS_LAG_S = 10,
 };
 
 static void finding_say(struct cli_finding *finding, enum cli_state state, const char *format, ...)

@@ -2,12 +2,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *cli_name = "hirelock";
@@ -43,6 +43,14 @@ void cli_say(const char *format, ...)
     vfprintf(stderr, format, words);
     fputc('\n', stderr);
     va_end(words);
+}
+
+long long cli_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
 bool cli_has_colors(int fd)

@@ -45,6 +45,9 @@ error_t cli_take_name(const char **name, int key, char *word, struct argp_state 
 /* "hirelock list: <text>" on standard error, the first word being the command's. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Milliseconds on CLOCK_BOOTTIME, for deadlines. */
+long long cli_now_ms(void);
+
 /* May output be coloured? Only on a terminal, and not with NO_COLOR (no-color.org) in the
  * environment. */
 bool cli_has_colors(int fd);

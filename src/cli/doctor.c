@@ -38,8 +38,8 @@ struct doctor {
     hl_client *client;
     bool is_encrypted;
     struct doctor_node node[DOCTOR_NODES];
-    size_t nodes;
-    const char *told; /* the node that is being told of */
+    size_t nodes, more_nodes; /* more: without a place here */
+    const char *told;         /* the node that is being told of */
     unsigned counts[CLI_STATE_PROBLEM + 1];
 };
 
@@ -134,8 +134,10 @@ static void doctor_note_node(const hl_node *node, void *arg)
 {
     struct doctor *doctor = arg;
 
-    if (doctor->nodes == DOCTOR_NODES)
+    if (doctor->nodes == DOCTOR_NODES) {
+        doctor->more_nodes++;
         return;
+    }
     struct doctor_node *mine = &doctor->node[doctor->nodes++];
     snprintf(mine->address, sizeof(mine->address), "%s", node->address);
     snprintf(mine->problem, sizeof(mine->problem), "%s", node->problem ? node->problem : "");
@@ -267,6 +269,8 @@ static int doctor_run(int argc, char **argv)
     if (status == CLI_OK) {
         for (size_t i = 0; i < doctor.nodes; i++)
             doctor_visit(&doctor, &doctor.node[i]);
+        if (doctor.more_nodes > 0)
+            cli_say("%zu nodes more were not looked at", doctor.more_nodes);
         if (!words.is_read_only)
             doctor_try_lock(&doctor);
         status = doctor_sum_up(&doctor);

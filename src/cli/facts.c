@@ -74,8 +74,6 @@ static void facts_ask_settings(hl_client *client, struct cli_facts *facts)
     facts->appendfsync = facts_ask_config(client, facts, "appendfsync");
     facts->save = facts_ask_config(client, facts, "save");
     facts->min_replicas = facts_ask_config(client, facts, "min-replicas-to-write");
-    facts->max_lag = facts_ask_config(client, facts, "min-replicas-max-lag");
-    facts->bind = facts_ask_config(client, facts, "bind");
     facts->protected_mode = facts_ask_config(client, facts, "protected-mode");
 }
 
@@ -189,10 +187,8 @@ void cli_facts_gather(hl_client *client, const char *node, int64_t span_ms,
 
 void cli_facts_free(struct cli_facts *facts)
 {
-    char *const owned[] = {facts->info,          facts->why,     facts->user,
-                           facts->appendfsync,   facts->save,    facts->policy,
-                           facts->min_replicas,  facts->max_lag, facts->bind,
-                           facts->protected_mode};
+    char *const owned[] = {facts->info, facts->why,    facts->user,         facts->appendfsync,
+                           facts->save, facts->policy, facts->min_replicas, facts->protected_mode};
 
     for (size_t i = 0; i < sizeof(owned) / sizeof(owned[0]); i++)
         free(owned[i]);

@@ -18,7 +18,7 @@ struct cli_facts {
     char *why;        /* the refusal's text, where info is NULL */
     char *user;       /* of this connection, by ACL WHOAMI; NULL: not known */
     bool has_config;
-    char *appendfsync, *save, *policy, *min_replicas, *max_lag, *bind, *protected_mode;
+    char *appendfsync, *save, *policy, *min_replicas, *protected_mode;
     bool has_clock;
     int64_t clock_ahead_us; /* the server's clock, beside this machine's */
     int64_t clock_drift_us; /* how much that changed within clock_span_ms */

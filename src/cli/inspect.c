@@ -259,11 +259,6 @@ static int inspect_lists(struct inspect *inspect)
     return rc < 0 ? rc : inspect_waiters(inspect);
 }
 
-static char *inspect_say_ms(const json_object *value)
-{
-    return json_object_get_int64(value) < 0 ? strdup("no end") : cli_say_ms(value);
-}
-
 static const struct cli_column inspect_lines[] = {
     {"name", "name", NULL, false},
     {"kind", "kind", NULL, false},
@@ -274,7 +269,7 @@ static const struct cli_column inspect_lines[] = {
     {"thread", "thread", NULL, false},
     {"since", "since", NULL, false},
     {"held_ms", "held for", cli_say_ms, false},
-    {"lease_left_ms", "lease left", inspect_say_ms, false},
+    {"lease_left_ms", "lease left", cli_say_ms, false},
     {"rest_left_ms", "rests for", cli_say_ms, false},
     {"levels", "levels", NULL, false},
     {"owners", "owners", NULL, false},
@@ -284,11 +279,11 @@ static const struct cli_column inspect_lines[] = {
 static const struct cli_column inspect_of_owners[] = {
     {"owner", "OWNER", NULL, false},
     {"levels", "LEVELS", NULL, true},
-    {"lease_left_ms", "LEASE LEFT", inspect_say_ms, true}};
+    {"lease_left_ms", "LEASE LEFT", cli_say_ms, true}};
 static const struct cli_column inspect_of_waiters[] = {{"place", "PLACE", NULL, true},
                                                        {"owner", "WAITER", NULL, false}};
 static const struct cli_column inspect_of_permits[] = {
-    {"id", "PERMIT", NULL, false}, {"lease_left_ms", "LEASE LEFT", inspect_say_ms, true}};
+    {"id", "PERMIT", NULL, false}, {"lease_left_ms", "LEASE LEFT", cli_say_ms, true}};
 
 static void inspect_print_list(const json_object *lock, const char *key,
                                const struct cli_column *columns, size_t count)

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LIST_QUIET_MS = 500, LIST_PROGRESS_MS = 200, LIST_KEY_JSON = 1, LIST_KEY_CLASSIC };
@@ -77,26 +76,13 @@ static const struct argp list_argp = {
            "Waiters of Redisson's plain locks are in no queue, and not counted.",
     .children = list_children};
 
-static char *list_say_ms(const json_object *value)
-{
-    return json_object_get_int64(value) < 0 ? strdup("no end") : cli_say_ms(value);
-}
-
 static const struct cli_column list_columns[] = {{"name", "NAME", NULL, false},
                                                  {"kind", "KIND", NULL, false},
                                                  {"holder", "HOLDER", NULL, false},
                                                  {"held_ms", "HELD", cli_say_ms, true},
-                                                 {"lease_left_ms", "LEASE LEFT", list_say_ms, true},
+                                                 {"lease_left_ms", "LEASE LEFT", cli_say_ms, true},
                                                  {"waiters", "WAITERS", NULL, true},
                                                  {"levels", "LEVELS", NULL, true}};
-
-static long long list_now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
 
 static void list_found(json_object *lock, void *arg)
 {
@@ -113,7 +99,7 @@ static void list_found(json_object *lock, void *arg)
 static void list_progress(uint64_t keys, void *arg)
 {
     struct list_state *state = arg;
-    long long now_ms = list_now_ms();
+    long long now_ms = cli_now_ms();
 
     if (now_ms - state->began_ms < LIST_QUIET_MS || now_ms - state->told_ms < LIST_PROGRESS_MS)
         return;
@@ -172,7 +158,7 @@ static char *list_pattern(const struct list_words *words)
 static int list_all(const struct list_words *words, hl_client *client, const char *pattern)
 {
     struct list_state state = {
-        .is_json = words->is_json, .locks = json_object_new_array(), .began_ms = list_now_ms()};
+        .is_json = words->is_json, .locks = json_object_new_array(), .began_ms = cli_now_ms()};
     const struct cli_survey survey = {.client = client,
                                       .pattern = pattern,
                                       .prefix =

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static char *output_text(const json_object *row, const struct cli_column *column)
 {
@@ -45,7 +44,6 @@ void cli_print_table(const json_object *rows, const struct cli_column *columns, 
     for (size_t i = 0; i < json_object_array_length(rows); i++)
         output_row(table, json_object_array_get_idx(rows, i), columns, count);
     scols_table_enable_noencoding(table, 1); /* it is escaped by now (escape.h) */
-    scols_table_enable_colors(table, cli_has_colors(STDOUT_FILENO));
     scols_print_table(table);
     scols_unref_table(table);
 }
@@ -73,7 +71,7 @@ char *cli_say_ms(const json_object *value)
     char text[32];
 
     if (ms < 0)
-        snprintf(text, sizeof(text), "-");
+        snprintf(text, sizeof(text), "no end");
     else if (s < 60)
         snprintf(text, sizeof(text), "%lld.%llds", s, ms % 1000 / 100);
     else if (s < 3600)

@@ -28,7 +28,7 @@ void cli_print_lines(const json_object *row, const struct cli_column *columns, s
 /* JSON on one line. */
 void cli_print_json(const json_object *value);
 
-/* For cli_column.say: milliseconds as "1.4s", "12m", "3h05m". */
+/* For cli_column.say: milliseconds as "1.4s", "12m08s", "3h05m"; less than 0: "no end". */
 char *cli_say_ms(const json_object *value);
 
 #endif

@@ -54,17 +54,16 @@ static int wait_for(hl_lock *lock, int64_t wait_ms)
     const struct timespec pause = {.tv_nsec = WAIT_LOOK_MS * 1000000L};
     hl_lock_info info = HL_LOCK_INFO_INIT;
     hl_error err = HL_ERROR_INIT;
-    int64_t waited_ms = 0;
+    const long long began_ms = cli_now_ms();
 
     for (;;) {
         if (hl_lock_inspect(lock, &info, &err) < 0)
             return cli_failed(&err);
         if (!info.locked)
             return CLI_OK;
-        if (wait_ms >= 0 && waited_ms >= wait_ms)
+        if (wait_ms >= 0 && cli_now_ms() - began_ms >= wait_ms)
             return CLI_CONFLICT;
         nanosleep(&pause, NULL);
-        waited_ms += WAIT_LOOK_MS;
     }
 }
 

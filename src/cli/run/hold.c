@@ -2,11 +2,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/hold.h"
 
-#include "cli/run/tree.h"
+#include "cli/cli.h"
 
 #include <string.h>
 
 enum { HOLD_OUTAGE_MS = 10000 }; /* the client's default */
+
+/* --no-server=run */
+static void hold_go_without(struct run_hold *hold)
+{
+    cli_say("NO LOCK IS HELD: there is no server, and the command runs without it");
+    hold->state = RUN_HOLD_NONE;
+}
 
 static void hold_refused(struct run_hold *hold, const hl_error *err)
 {
@@ -23,8 +30,7 @@ static void hold_refused(struct run_hold *hold, const hl_error *err)
     if (!is_conflict)
         hold->status = status;
     if (is_outage && hold->words->no_server == RUN_NO_SERVER_RUN) {
-        cli_say("NO LOCK IS HELD: there is no server, and the command runs without it");
-        hold->state = RUN_HOLD_NONE;
+        hold_go_without(hold);
     }
 }
 
@@ -50,7 +56,7 @@ static void hold_held(struct run_hold *hold)
     if (hold->lock && hold->words->is_fenced)
         hold->token = hl_lock_token(hold->lock, hold->owner);
     if (hold->words->is_verbose)
-        cli_say("held after %.3f s", (double)(run_now_ms() - hold->began_at) / 1000);
+        cli_say("held after %.3f s", (double)(cli_now_ms() - hold->began_at) / 1000);
 }
 
 static void hold_answered(int code, const hl_error *err, void *arg);
@@ -69,7 +75,7 @@ static void hold_permit(int code, const hl_permit *permits, size_t count, const 
 static int64_t hold_wait_left(const struct run_hold *hold)
 {
     int64_t wait_ms = hold->words->wait_ms;
-    int64_t left = wait_ms - (run_now_ms() - hold->began_at);
+    int64_t left = wait_ms - (cli_now_ms() - hold->began_at);
 
     return wait_ms <= 0 ? wait_ms : left > 0 ? left : 0;
 }
@@ -195,7 +201,7 @@ void run_hold_open(struct run_hold *hold, struct run_words *words)
     hl_client_options options = HL_CLIENT_OPTIONS_INIT;
     hl_error err = HL_ERROR_INIT;
 
-    *hold = (struct run_hold){.words = words, .began_at = run_now_ms()};
+    *hold = (struct run_hold){.words = words, .began_at = cli_now_ms()};
     options.flags = HL_CLIENT_HOLDER_INFO | HL_CLIENT_DISPATCH;
     if (words->no_server == RUN_NO_SERVER_WAIT)
         options.flags |= HL_CLIENT_LAZY;
@@ -203,8 +209,7 @@ void run_hold_open(struct run_hold *hold, struct run_words *words)
     options.outage_timeout_ms = hold_outage_ms(words);
     hold->status = cli_server_open(&words->server, &options, &hold->client);
     if (hold->status == CLI_NO_SERVER && words->no_server == RUN_NO_SERVER_RUN) {
-        cli_say("NO LOCK IS HELD: there is no server, and the command runs without it");
-        hold->state = RUN_HOLD_NONE;
+        hold_go_without(hold);
     } else if (hold->status != CLI_OK) {
         hold->state = RUN_HOLD_REFUSED;
     } else if (hold_handles(hold, &err) < 0) {

@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/tree.h"
 
+#include "cli/cli.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <signal.h>
@@ -9,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { TREE_LINE = 512, TREE_AGAIN_MS = 50 };
@@ -128,14 +129,6 @@ void run_tree_signal(pid_t root, int signal)
     free(tree.all);
 }
 
-int64_t run_now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void ending_signal(const struct run_ending *ending, int signal)
 {
     run_tree_signal(ending->root, signal);
@@ -152,7 +145,7 @@ void run_ending_begin(struct run_ending *ending, pid_t root, int root_fd, int64_
     *ending = (struct run_ending){.root = root,
                                   .root_fd = root_fd,
                                   .is_begun = true,
-                                  .kill_at = run_now_ms() + kill_after_ms};
+                                  .kill_at = cli_now_ms() + kill_after_ms};
     if (kill_after_ms > 0)
         ending_signal(ending, SIGTERM);
     run_ending_step(ending);
@@ -161,7 +154,7 @@ void run_ending_begin(struct run_ending *ending, pid_t root, int root_fd, int64_
 /* Again and again, since a process that was being forked was not seen. */
 void run_ending_step(struct run_ending *ending)
 {
-    if (!ending->is_begun || run_now_ms() < ending->kill_at)
+    if (!ending->is_begun || cli_now_ms() < ending->kill_at)
         return;
     ending->is_killing = true;
     ending_signal(ending, SIGKILL);
@@ -171,6 +164,6 @@ int run_ending_timeout(const struct run_ending *ending)
 {
     if (!ending->is_begun)
         return -1;
-    int64_t left = ending->kill_at - run_now_ms();
+    int64_t left = ending->kill_at - cli_now_ms();
     return ending->is_killing || left <= 0 ? TREE_AGAIN_MS : (int)(left < 60000 ? left : 60000);
 }

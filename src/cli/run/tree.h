@@ -20,10 +20,9 @@ struct run_ending {
     pid_t root;
     int root_fd; /* pidfd of root, which is ended, too; -1: it is not */
     bool is_begun, is_killing;
-    int64_t kill_at; /* by run_now_ms() */
+    int64_t kill_at; /* by cli_now_ms() */
 };
 
-int64_t run_now_ms(void);
 void run_ending_begin(struct run_ending *ending, pid_t root, int root_fd, int64_t kill_after_ms);
 
 /* What is due; called again and again until the tree has ended. */
