@@ -61,6 +61,14 @@ SingleLaw(command, that_reads_is_sent_again_when_its_connection_is_cut)
     hl_reply_free(reply);
 }
 
+static bool is_cut_off(void *client)
+{
+    hl_stats stats = HL_STATS_INIT;
+
+    expect_ok(hl_client_stats(client, &stats));
+    return stats.nodes_now == 0;
+}
+
 SingleLaw(command, that_cannot_be_sent_waits_for_the_server)
 {
     struct proxy *proxy = new_proxy();
@@ -70,7 +78,7 @@ SingleLaw(command, that_cannot_be_sent_waits_for_the_server)
     expect_ok(hl_client_ping(client, -1, ERR));
     proxy_refuse(proxy, true);
     proxy_kill_all(proxy);
-    check(redis_wait_clients(server, REDIS_NORMAL, 0, 5000));
+    check(wait_until(is_cut_off, client, 5000)); /* the client knows it, too */
     expect_outcome(hl_client_command(client,
                                      COMMAND(WORDS("INCR", "n"), .key = "n", .timeout_ms = 50),
                                      &reply, ERR),
