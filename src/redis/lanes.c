@@ -65,6 +65,17 @@ int hli_link_any_problem(struct hli_link *first, hl_error *ret_err)
     return code;
 }
 
+unsigned hli_link_connected_lanes(const struct hli_link *first)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < HLI_LANES_ROOM; i++) {
+        const struct hli_link *link = atomic_load(&first->lanes->made[i]);
+        count += link && hli_link_is_up(link);
+    }
+    return count;
+}
+
 /* Runs for all lanes but the first, also those that are not open yet. */
 static void lanes_each(struct hli_lanes *lanes, void (*run)(struct hli_link *link))
 {

@@ -61,8 +61,12 @@ hli_ns hli_link_up_since(const struct hli_link *first);
  * lane also for those that connect only when it is up. Loop thread. */
 bool hli_link_fails_with(const struct hli_link *link, const struct hli_link *failed);
 
-/* How many lanes of this first lane's server are open, it included. Any thread. */
+/* How many lanes requests of this first lane's server may go by, it included; a lane counts while
+ * it is dialled again, too. Any thread. */
 unsigned hli_link_lanes(const struct hli_link *first);
+
+/* How many are connected now, the confirmed one included. Any thread. */
+unsigned hli_link_connected_lanes(const struct hli_link *first);
 
 /* As hli_link_problem(), of the first open lane that has one. Any thread. */
 int hli_link_any_problem(struct hli_link *first, hl_error *ret_err);

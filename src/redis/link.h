@@ -111,6 +111,9 @@ enum hli_link_keeps hli_link_keeps(struct hli_link *link);
 /* Is it up? Any thread. */
 bool hli_link_is_up(const struct hli_link *link);
 
+/* Has it been up at the address that it has? Loop thread. */
+bool hli_link_was_up(const struct hli_link *link);
+
 /* Has the last attempt to connect failed? Then ret_err says why. Any thread. */
 bool hli_link_has_failed(struct hli_link *link, hl_error *ret_err);
 

@@ -57,6 +57,11 @@ bool hli_link_is_up(const struct hli_link *link)
     return atomic_load(&link->is_up);
 }
 
+bool hli_link_was_up(const struct hli_link *link)
+{
+    return link->up_since > 0;
+}
+
 static void link_beat(struct hli_link *link)
 {
     hli_timer_set(link->loop, &link->timer, hli_after_ms(hli_now(), link->keepalive_ms));

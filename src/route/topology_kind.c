@@ -32,12 +32,12 @@ struct hli_link *hli_topology_new_link(struct hli_topology *topology,
 struct hli_node_view hli_topology_view(struct hli_link *link)
 {
     struct hli_node_view view = {.up_since = hli_link_up_since(link),
-                                 .lanes = hli_link_lanes(link)};
+                                 .lanes = hli_link_connected_lanes(link)};
     hl_error problem = HL_ERROR_INIT;
 
     hli_link_where(link, view.where);
     hli_link_any_problem(link, &problem);
     memcpy(view.problem, problem.text, sizeof(view.problem));
-    view.role = view.up_since > 0 ? HL_NODE_MASTER : HL_NODE_UNKNOWN;
+    view.role = hli_link_was_up(link) ? HL_NODE_MASTER : HL_NODE_UNKNOWN;
     return view;
 }

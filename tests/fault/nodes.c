@@ -111,8 +111,9 @@ TcpLaw(nodes, that_are_out_of_reach_say_why)
     struct seen seen = nodes_of(client);
     check_int(seen.count, 1);
     check(!seen.node[0].is_connected);
+    check_int(seen.node[0].lanes, 0);
     check_int(seen.node[0].since_ms, -1);
-    check_int(seen.node[0].role, HL_NODE_UNKNOWN);
+    check_int(seen.node[0].role, HL_NODE_MASTER); /* as it was */
     check_has(seen.problem[0], "127.0.0.1");
 }
 
