@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* U+FFFD, in the place of a byte that is no UTF-8: one such byte would fail the whole scrape. */
+static const char exposition_no_character[] = "\xef\xbf\xbd";
+
 /* The last byte of the buffer stays for the NUL. */
 static void exposition_put(struct hli_exposition *text, const char *bytes, size_t length)
 {
@@ -60,20 +63,41 @@ static size_t exposition_character(const unsigned char *at)
     return more + 1;
 }
 
+/* The next character of the value as it is written, with its length. */
+static const char *exposition_next(const char **value, size_t *ret_length)
+{
+    const char *at = *value;
+    size_t length = exposition_character((const unsigned char *)at);
+
+    *value += length > 0 ? length : 1;
+    *ret_length = length > 0 ? length : strlen(exposition_no_character);
+    return length > 0 ? at : exposition_no_character;
+}
+
 static void exposition_put_value(struct hli_exposition *text, const char *value)
 {
     while (*value) {
-        size_t length = exposition_character((const unsigned char *)value);
-        if (*value == '\n')
+        size_t length;
+        const char *at = exposition_next(&value, &length);
+        if (*at == '\n')
             PUT(text, "\\n");
-        else if (*value == '"' || *value == '\\')
-            exposition_put(text, (const char[]){'\\', *value}, 2);
-        else if (length == 0)
-            PUT(text, "\xef\xbf\xbd"); /* U+FFFD: one such byte would fail the whole scrape */
+        else if (*at == '"' || *at == '\\')
+            exposition_put(text, (const char[]){'\\', *at}, 2);
         else
-            exposition_put(text, value, length);
-        value += length > 0 ? length : 1;
+            exposition_put(text, at, length);
     }
+}
+
+bool hli_exposition_is_same(const char *value, const char *other)
+{
+    while (*value && *other) {
+        size_t length, other_length;
+        const char *at = exposition_next(&value, &length);
+        const char *other_at = exposition_next(&other, &other_length);
+        if (length != other_length || memcmp(at, other_at, length) != 0)
+            return false;
+    }
+    return *value == *other;
 }
 
 void hli_exposition_label(struct hli_exposition *text, const char *name, const char *value)
@@ -82,6 +106,12 @@ void hli_exposition_label(struct hli_exposition *text, const char *name, const c
     exposition_put_value(text, value);
     PUT(text, "\"");
     text->has_label = true;
+}
+
+void hli_exposition_labels(struct hli_exposition *text, const hl_label *labels)
+{
+    for (; labels && labels->name; labels++)
+        hli_exposition_label(text, labels->name, labels->value);
 }
 
 static void exposition_end(struct hli_exposition *text, const char *number)
@@ -103,6 +133,41 @@ void hli_exposition_end_seconds(struct hli_exposition *text, uint64_t us)
 
     hli_exposition_seconds(us, seconds);
     exposition_end(text, seconds);
+}
+
+static void exposition_begin(struct hli_exposition *text, const char *name, const char *suffix,
+                             const hl_label *labels)
+{
+    hli_exposition_begin(text, name, suffix);
+    hli_exposition_labels(text, labels);
+}
+
+/* The buckets were read one by one while others wrote, so what they add up to is the count that
+ * fits them. A sample of just 2^i microseconds is in the next bucket than `le` says. */
+void hli_exposition_histogram(struct hli_exposition *text, const char *name, const hl_label *labels,
+                              const hl_histogram *histogram)
+{
+    enum { BUCKETS = sizeof(histogram->bucket) / sizeof(histogram->bucket[0]) };
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < BUCKETS; i++) {
+        char le[HLI_EXPOSITION_SECONDS] = "+Inf";
+        if (i + 1 < BUCKETS)
+            hli_exposition_seconds(UINT64_C(1) << i, le);
+        sum += histogram->bucket[i];
+        exposition_begin(text, name, "_bucket", labels);
+        hli_exposition_label(text, "le", le);
+        hli_exposition_end(text, sum);
+    }
+    exposition_begin(text, name, "_sum", labels);
+    hli_exposition_end_seconds(text, histogram->sum_us);
+    exposition_begin(text, name, "_count", labels);
+    hli_exposition_end(text, sum);
+}
+
+void hli_exposition_add(struct hli_exposition *text, const char *lines)
+{
+    PUT(text, lines);
 }
 
 void hli_exposition_seconds(uint64_t us, char seconds[HLI_EXPOSITION_SECONDS])

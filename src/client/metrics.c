@@ -84,7 +84,6 @@ static const struct metrics_histogram {
 enum {
     METRICS_COUNTERS = sizeof(metrics_counters) / sizeof(metrics_counters[0]),
     METRICS_HISTOGRAMS = sizeof(metrics_histograms) / sizeof(metrics_histograms[0]),
-    METRICS_BUCKETS = sizeof(((hl_histogram *)NULL)->bucket) / sizeof(uint64_t),
 };
 
 /* A copy of an hl_node. */
@@ -189,7 +188,9 @@ static bool metrics_is_within(const hl_label *a, const hl_label *b)
 {
     for (; a && a->name; a++) {
         const char *other = metrics_label(b, a->name);
-        if (!other || strcmp(other, a->value) != 0)
+        if (!other && a->value[0] == '\0')
+            continue; /* to Prometheus an empty label is none */
+        if (!other || !hli_exposition_is_same(other, a->value))
             return false;
     }
     return true;
@@ -213,11 +214,10 @@ static int metrics_check(const struct metrics *all)
 }
 
 static void metrics_begin(struct hli_exposition *text, const struct metrics_client *client,
-                          const char *name, const char *suffix)
+                          const char *name)
 {
-    hli_exposition_begin(text, name, suffix);
-    for (const hl_label *label = client->labels; label && label->name; label++)
-        hli_exposition_label(text, label->name, label->value);
+    hli_exposition_begin(text, name, "");
+    hli_exposition_labels(text, client->labels);
 }
 
 static void metrics_write_version(struct hli_exposition *text, const struct metrics *all)
@@ -226,7 +226,7 @@ static void metrics_write_version(struct hli_exposition *text, const struct metr
 
     hli_exposition_head(text, name, "gauge", "1, with the version of the library as a label.");
     for (size_t i = 0; i < all->count; i++) {
-        metrics_begin(text, &all->clients[i], name, "");
+        metrics_begin(text, &all->clients[i], name);
         hli_exposition_label(text, "version", hl_version());
         hli_exposition_end(text, 1);
     }
@@ -240,33 +240,11 @@ static void metrics_write_counter(struct hli_exposition *text, const struct metr
     for (size_t i = 0; i < all->count; i++) {
         uint64_t value;
         memcpy(&value, (const char *)&all->clients[i].stats + counter->at, sizeof(value));
-        metrics_begin(text, &all->clients[i], counter->name, "");
+        metrics_begin(text, &all->clients[i], counter->name);
         if (counter->label)
             hli_exposition_label(text, counter->label, counter->value);
         hli_exposition_end(text, value);
     }
-}
-
-/* The buckets were read one by one while others wrote, so what they add up to is the count that
- * fits them. A sample of just 2^i microseconds is in the next bucket than `le` says. */
-static void metrics_write_buckets(struct hli_exposition *text, const struct metrics_client *client,
-                                  const char *name, const hl_histogram *histogram)
-{
-    uint64_t sum = 0;
-
-    for (unsigned i = 0; i < METRICS_BUCKETS; i++) {
-        char le[HLI_EXPOSITION_SECONDS] = "+Inf";
-        if (i + 1 < METRICS_BUCKETS)
-            hli_exposition_seconds(UINT64_C(1) << i, le);
-        sum += histogram->bucket[i];
-        metrics_begin(text, client, name, "_bucket");
-        hli_exposition_label(text, "le", le);
-        hli_exposition_end(text, sum);
-    }
-    metrics_begin(text, client, name, "_sum");
-    hli_exposition_end_seconds(text, histogram->sum_us);
-    metrics_begin(text, client, name, "_count");
-    hli_exposition_end(text, sum);
 }
 
 static void metrics_write_histograms(struct hli_exposition *text, const struct metrics *all)
@@ -275,7 +253,8 @@ static void metrics_write_histograms(struct hli_exposition *text, const struct m
         const char *name = metrics_histograms[h].name;
         hli_exposition_head(text, name, "histogram", metrics_histograms[h].help);
         for (size_t i = 0; i < all->count; i++)
-            metrics_write_buckets(text, &all->clients[i], name, &all->clients[i].histograms[h]);
+            hli_exposition_histogram(text, name, all->clients[i].labels,
+                                     &all->clients[i].histograms[h]);
     }
 }
 
@@ -313,7 +292,7 @@ static void metrics_write_node(struct hli_exposition *text, const struct metrics
 
     for (size_t i = 0; i < client->node_count; i++) {
         const struct metrics_node *node = &client->nodes[i];
-        metrics_begin(text, client, value->name, "");
+        metrics_begin(text, client, value->name);
         hli_exposition_label(text, "address", node->address);
         hli_exposition_label(text, "role", roles[node->role]);
         hli_exposition_end(text, value->read(node));

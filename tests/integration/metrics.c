@@ -188,6 +188,17 @@ SingleLaw(metrics, refuse_labels_that_would_spoil_them)
     hl_client *const twice[] = {client, client}, *const none[] = {NULL};
     check_int(hl_metrics_format(twice, NULL, 2, text, sizeof text), HL_EINVAL);
     check_has(hl_err_last()->text, "clients 0 and 1 have the same labels");
+    /* "An empty label value is the same as none" (Prometheus docs, "Data model") */
+    const hl_label *const empty[] = {(const hl_label[]){{"client", ""}, {NULL, NULL}}, NULL};
+    check_int(hl_metrics_format(twice, empty, 2, text, sizeof text), HL_EINVAL);
+    check_has(hl_err_last()->text, "clients 0 and 1 have the same labels");
+    /* Both are U+FFFD in the text; what differs there is no refusal. */
+    const hl_label *broken[] = {(const hl_label[]){{"client", "a\xff"}, {NULL, NULL}},
+                                (const hl_label[]){{"client", "a\xfe"}, {NULL, NULL}}};
+    check_int(hl_metrics_format(twice, broken, 2, text, sizeof text), HL_EINVAL);
+    check_has(hl_err_last()->text, "clients 0 and 1 have the same labels");
+    broken[1] = (const hl_label[]){{"client", "a\xfe\xfe"}, {NULL, NULL}};
+    check(hl_metrics_format(twice, broken, 2, text, sizeof text) > 0);
     check_int(hl_metrics_format(none, NULL, 1, text, sizeof text), HL_EINVAL);
 }
 
