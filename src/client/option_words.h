@@ -13,7 +13,7 @@ const char *hli_option_words_url(void);
 
 /* Sets in `settings`, whose strings are its own, what it leaves at its default: first by the URL's
  * query, then, with HL_CLIENT_ENVIRONMENT, by the environment. A word without effect is checked,
- * too. Errors: HL_EINVAL, which names the word and what is allowed; HL_ENOMEM. */
+ * too, but for a text. Errors: HL_EINVAL, which names the word and what is allowed; HL_ENOMEM. */
 int hli_option_words_apply(const struct hli_url *url, hl_client_options *settings, hl_error *err);
 
 #endif

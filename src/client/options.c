@@ -195,17 +195,27 @@ static int options_check_logins(const hl_client_options *options, const struct h
     return rc == 0 ? options_check_sentinel_login(options, url, err) : rc;
 }
 
+/* An option that is set and needs TLS; NULL: none is. */
+static const char *options_of_tls(const hl_client_options *options)
+{
+    for (int i = 0; i < HLI_OPTIONS; i++) {
+        const struct hli_option *option = &hli_option_table[i];
+        if (strncmp(option->name, "tls_", 4) == 0 && hli_option_get(option, options) != 0)
+            return option->name;
+    }
+    return NULL;
+}
+
 /* Reads the files once to see that they can be read; each connect reads them again. An option of
  * TLS without TLS is refused: the program must not go on in the clear. */
 static int options_check_tls(const hl_client_options *options, const struct hli_url *url,
                              hl_error *err)
 {
     const char *name = options->tls_server_name;
-    bool has_option = options->tls_ca_file || options->tls_ca_dir || options->tls_cert_file ||
-                      options->tls_key_file || name || options->flags & HL_CLIENT_TLS_UNVERIFIED;
+    const char *of_tls = options_of_tls(options);
 
-    if (!url->has_tls && has_option)
-        return hli_fail(err, HL_EINVAL, "options of TLS need a URL with rediss://");
+    if (!url->has_tls && of_tls)
+        return hli_fail(err, HL_EINVAL, "%s needs a URL with rediss://", of_tls);
     if (name && (!name[0] || strlen(name) > OPTIONS_HOST_LIMIT))
         return hli_fail(err, HL_EINVAL, "tls_server_name has %zu bytes: from 1 to %d are allowed",
                         strlen(name), OPTIONS_HOST_LIMIT);

@@ -252,9 +252,10 @@ TlsLaw(checks_its_files_at_the_open)
 
 Law(tls, options_need_a_url_that_asks_for_it)
 {
-    expect_no_open("redis://127.0.0.1", CLIENT(.tls_ca_file = "/x"), HL_EINVAL, "rediss://", "TLS");
+    expect_no_open("redis://127.0.0.1", CLIENT(.tls_ca_file = "/x"), HL_EINVAL, "rediss://",
+                   "tls_ca_file");
     expect_no_open("redis://127.0.0.1", CLIENT(.flags = HL_CLIENT_TLS_UNVERIFIED), HL_EINVAL,
-                   "rediss://", "TLS");
+                   "rediss://", "tls_unverified");
 }
 
 Law(tls, handshake_that_hangs_ends_with_the_connect_timeout)

@@ -142,8 +142,8 @@ static const struct {
     {"redis://h?lazy=maybe", "'maybe' is neither yes nor no"},
     {"redis://h?lazy=%01%27", "'\\x01\\x27' is neither yes nor no"},
     {"redis://h?backoff_min=5s", "backoff_min_ms is greater than backoff_max_ms"},
-    {"redis://h?tls_ca_file=/x", "options of TLS need a URL with rediss://"},
-    {"redis://h?tls_unverified=yes", "options of TLS need a URL with rediss://"},
+    {"redis://h?tls_ca_file=/x", "tls_ca_file needs a URL with rediss://"},
+    {"redis://h?tls_unverified=yes", "tls_unverified needs a URL with rediss://"},
     {"redis://:p@h?password_file=/dev/null", "give one"},
 };
 
