@@ -226,7 +226,9 @@ enum {
     HL_CLIENT_RELEASE_ON_THREAD_EXIT = 8,
     /* A refused call reports the holder's host, process and thread, and the age of the hold
      * (hl_lock_info). The client writes these to a key beside the lock for its own holds that last
-     * longer than 20 ms, and reads those of other clients that have this flag. */
+     * longer than 20 ms, and reads those of other clients that have this flag. A call that waits
+     * for longer than a second shows that in a key, too (docs/semantics.md, "The waiter's tag").
+     */
     HL_CLIENT_HOLDER_INFO = 16,
     /* With rediss://: the server's certificate is not verified, so any server that is between this
      * program and Redis can read and change everything. Each connect logs a warning. */

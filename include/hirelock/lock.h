@@ -194,8 +194,8 @@ HL_API HL_MUST_CHECK int hl_lock_new(hl_client *client, const char *name, hl_loc
  * empty, longer than 512 bytes with the client's prefix, with braces such as "a{", "{}", "a}b{", or
  * that begins with the prefix of a key beside a lock: "hirelock_queue:", "hirelock_fair:",
  * "hirelock_fence:", "hirelock_holder:", "hirelock_note:", "hirelock_rw_writer:",
- * "redisson_lock_token:", "redisson_lock_queue:" or "redisson_lock_timeout:"); HL_ENOMEM;
- * HL_ECLOSED; HL_EFORKED.
+ * "hirelock_waiter:", "redisson_lock_token:", "redisson_lock_queue:" or "redisson_lock_timeout:");
+ * HL_ENOMEM; HL_ECLOSED; HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_lock_new_with(hl_client *client, const hl_lock_options *options,
                                           hl_lock **ret_lock, hl_error *err);

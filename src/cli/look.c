@@ -186,7 +186,7 @@ static void look_add_since(json_object *lock, long long since_ms)
     json_object_object_add(lock, "since", json_object_new_string(text));
 }
 
-/* "field since_ms pid host thread"; the last may have spaces, or be empty. */
+/* "field owner since_ms pid host thread"; the last may have spaces, or be empty. */
 void cli_look_add_tag(json_object *lock, const hl_reply *tag, const hl_reply *field,
                       long long now_ms)
 {
@@ -194,13 +194,15 @@ void cli_look_add_tag(json_object *lock, const hl_reply *tag, const hl_reply *fi
         memcmp(tag->text, field->text, field->length) != 0 || tag->text[field->length] != ' ')
         return;
     char *at = NULL;
-    long long since_ms = strtoll(tag->text + field->length, &at, 10), pid = strtoll(at, &at, 10);
+    long long owner = strtoll(tag->text + field->length, &at, 10);
+    long long since_ms = strtoll(at, &at, 10), pid = strtoll(at, &at, 10);
     if (since_ms <= 0 || *at != ' ')
         return;
     size_t host = strcspn(at + 1, " ");
     const char *thread = at + 1 + host;
     look_add_text(lock, "host", at + 1, host);
     look_add(lock, "pid", pid);
+    look_add(lock, "owner_number", owner);
     look_add_since(lock, since_ms);
     if (thread[0] == ' ' && thread[1])
         look_add_text(lock, "thread", thread + 1, strlen(thread + 1));

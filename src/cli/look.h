@@ -58,7 +58,7 @@ int cli_look_at(hl_client *client, const struct cli_name *name, json_object **re
 long long cli_reply_number(const hl_reply *reply, size_t at);
 const hl_reply *cli_reply_text(const hl_reply *reply, size_t at);
 
-/* Adds what a holder's tag says: host, pid, thread, held_ms. */
+/* Adds what a holder's tag says: host, pid, owner_number, thread, held_ms. */
 void cli_look_add_tag(json_object *lock, const hl_reply *tag, const hl_reply *field,
                       long long now_ms);
 

@@ -128,7 +128,8 @@ static const char *const watcher_rights[] = {
 
 /* What options of a client need beside: HL_CLIENT_HOLDER_INFO, failover_grace_ms
  * (docs/failover.md), min_replicas (docs/replicas.md). */
-static const char *const holder_rights[] = {"~hirelock_holder:{lock:*", "+get", "+set", NULL};
+static const char *const holder_rights[] = {"~hirelock_holder:{lock:*", "~hirelock_waiter:{lock:*",
+                                            "+get", "+set", NULL};
 static const char *const grace_rights[] = {
     "~hirelock_term*", "+info", "+eval",  "+get",        "+set",
     "+persist",        "+hdel", "+hkeys", "+config|get", NULL};

@@ -21,6 +21,7 @@ struct page {
 
 static const struct page page_of_locks = {"lock", use_lock, true, no_rights};
 static const struct page page_of_fair_locks = {"fair lock", use_fair, true, fair_rights};
+static const struct page page_of_tags = {"tags", use_tags, true, holder_rights}; /* an option's */
 static const struct page page_of_latches = {"latch", use_latch, false, latch_rights};
 
 static const struct page *const pages[] = {

@@ -21,6 +21,7 @@
 struct scene {
     hl_client *client, *other, *third;
     const char *name;
+    const char *url; /* for more clients */
     bool is_strict;
     bool (*is_over)(void *arg);
 };
@@ -34,11 +35,11 @@ struct scene {
 #define scene_ok(scene, call) scene_expect(scene, call, HL_OK)
 
 /* A strict scene's waiters are woken by messages, or never. */
-static inline hl_client *scene_open(const char *url, bool is_strict)
+static inline hl_client *scene_open_with(const char *url, bool is_strict, unsigned flags)
 {
     hl_client *client = NULL;
     const hl_client_options *options =
-        CLIENT(.poll_ms = is_strict ? slow_ms(60000) : 100,
+        CLIENT(.flags = flags, .poll_ms = is_strict ? slow_ms(60000) : 100,
                .watchdog_timeout_ms = is_strict ? SHORT_MS : slow_ms(600),
                .request_timeout_ms = slow_ms(2000));
 
@@ -49,12 +50,17 @@ static inline hl_client *scene_open(const char *url, bool is_strict)
     return NULL;
 }
 
+static inline hl_client *scene_open(const char *url, bool is_strict)
+{
+    return scene_open_with(url, is_strict, 0);
+}
+
 static inline void scene_close(struct scene *scene)
 {
     hl_client *clients[] = {scene->client, scene->other, scene->third};
 
     for (int i = 0; i < 3; i++)
-        if (scene->is_strict)
+        if (clients[i] && scene->is_strict)
             close_client(clients[i]);
         else if (clients[i])
             hl_client_close(clients[i]);
@@ -168,6 +174,38 @@ static inline void scene_await_links(const struct scene *scene)
         expect_ok(hl_lock_release(lock, ERR));
         hl_lock_free(lock);
     }
+}
+
+static inline bool scene_has_waiter_tag(void *scene)
+{
+    return scene_is_over(scene) ||
+           redis_int(server, "EVAL %s 0", "return #redis.call('KEYS', 'hirelock_waiter:*')") > 0;
+}
+
+/* The holder's tag, which a busy answer reads, and that of a wait of more than a second. */
+static inline void use_tags(struct scene *scene)
+{
+    struct scene told = *scene;
+
+    told.client = scene_open_with(scene->url, scene->is_strict, HL_CLIENT_HOLDER_INFO);
+    told.other = scene_open_with(scene->url, scene->is_strict, HL_CLIENT_HOLDER_INFO);
+    told.third = NULL;
+    if (told.client && told.other) {
+        hl_lock *lock = scene_lock(told.client, HL_LOCK_REENTRANT, 0, scene->name);
+        hl_lock *others = scene_lock(told.other, HL_LOCK_REENTRANT, 0, scene->name);
+        hl_cancel *cancel = new_cancel();
+        scene_ok(scene, hl_lock_acquire_for(lock, scene_wait_ms(scene), ERR));
+        struct actor *waits =
+            actor_start_acquire(others, ACQUIRE(.wait_ms = HL_WAIT_FOREVER, .cancel = cancel));
+        check(wait_until(scene_has_waiter_tag, scene, 20000) || !scene->is_strict);
+        hl_cancel_fire(cancel);
+        scene_expect(scene, actor_end(waits), HL_ECANCELED);
+        scene_ok(scene, hl_lock_release(lock, ERR));
+        actor_stop(waits);
+        hl_lock_free(lock);
+        hl_lock_free(others);
+    }
+    scene_close(&told);
 }
 
 static inline void use_kinds(struct scene *scene, hl_lock_kind mine, hl_lock_kind others)

@@ -30,6 +30,8 @@ static void expect_all_enough(void)
         if (pages[i] != &page_of_latches)
             expect_enough(pages[i], braced);
     }
+    expect_enough(&page_of_tags, "lock:stock");
+    expect_enough(&page_of_tags, braced);
 }
 
 Test(cluster_acl, with_sharded_messages_has_all_that_is_needed, .init = sharded_up,

@@ -42,6 +42,7 @@ static void expect_all_used(void)
     expect_each_used(&page_of_locks, grant_rights);
     for (int i = 0; i < PAGES; i++)
         expect_each_used(pages[i], pages[i]->rights);
+    expect_each_used(&page_of_tags, holder_rights);
 }
 
 Test(cluster_acl_exact, with_sharded_messages_has_nothing_that_is_not_used, .init = sharded_up,

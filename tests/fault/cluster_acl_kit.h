@@ -68,7 +68,7 @@ static inline bool is_denied(void *arg)
 static inline struct scene acl_scene(const char *name, bool is_strict)
 {
     const char *url = cluster_url_of(cluster, 0, 3, "locker:password");
-    struct scene scene = {.name = name, .is_strict = is_strict, .is_over = is_denied};
+    struct scene scene = {.name = name, .url = url, .is_strict = is_strict, .is_over = is_denied};
 
     server = cluster_node_of(cluster, name);
     scene.client = scene_open(url, is_strict);

@@ -21,6 +21,7 @@
 #define FAIR_WORDS "SPUBLISH SHARDNUMSUB 5000 1000"
 #define TOKEN "redisson_lock_token:{n}"
 #define TAG "hirelock_holder:{n}"
+#define WAITER "hirelock_waiter:{n}:" UUID ":1"
 #define WRITER "hirelock_rw_writer:{n}"
 #define NOTES "hirelock_note:{n}:u:"
 #define NOTED NOTES "1 " NOTES "0"
@@ -87,8 +88,8 @@ static const struct scene {
      "A:1 5000 redisson_lock__channel:{n} " QUEUE " hirelock:{n} SHARDNUMSUB"},
     {HLI_SCRIPT_LOCK_FORCE_RELEASE, HELD(UUID ":1"), "n", LOCKS},
     {HLI_SCRIPT_LOCK_INSPECT, HELD("A:1") "SET " TAG " tag|", "n " TAG, TAG},
-    {HLI_SCRIPT_LOCK_TAG, HELD("A:1"), "n " TAG, "A:1 10 words 300000"},
-    {HLI_SCRIPT_LOCK_TAG, HELD("A:1") "SET " TAG " tag|", "n " TAG, "A:1 10 words 300000"},
+    {HLI_SCRIPT_LOCK_TAG, HELD("A:1"), "n " TAG, "A:1 1 10 words 300000"},
+    {HLI_SCRIPT_LOCK_TAG, HELD("A:1") "SET " TAG " tag|", "n " TAG, "A:1 1 10 words 300000"},
     {HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "", "n " FAIR, FAIR_WORDS " A:1 5000 1 300000"},
     {HLI_SCRIPT_FAIR_LOCK_ACQUIRE, HELD("D:1") FAIR_QUEUE("99999999999999:5000"), "n " FAIR,
      FAIR_WORDS " A:1 5000 1 300000"},
@@ -178,6 +179,8 @@ static const struct scene {
     {HLI_SCRIPT_SEMAPHORE_UNDO, "SET n 2|SET " NOTES "1 1|SET " NOTES "0 1|", "n " NOTED,
      NOTES " 1 60000 " PERMITS " 0 0"},
     {HLI_SCRIPT_TOKEN_RAISE, "SET " TOKEN " 3|", TOKEN, "7"},
+    {HLI_SCRIPT_WAITER_TAG, "", WAITER, "1000 words 30000"},
+    {HLI_SCRIPT_WAITER_TAG, "SET " WAITER " tag|", WAITER, "1000 words 30000"},
 };
 
 enum { SCENES = sizeof scenes / sizeof scenes[0], SLOT = 3432 /* of "n" */, LINE = 1024 };

@@ -46,7 +46,8 @@ static void give_rights(const struct page *page, const char *but)
 static struct scene open_scene(const struct page *page, bool is_strict)
 {
     const char *url = url_of_user(page == &page_of_locks);
-    struct scene scene = {.name = "lock:stock", .is_strict = is_strict, .is_over = is_denied};
+    struct scene scene = {
+        .name = "lock:stock", .url = url, .is_strict = is_strict, .is_over = is_denied};
 
     scene.client = scene_open(url, is_strict);
     scene.other = scene_open(url, is_strict);
@@ -109,4 +110,5 @@ TrioLaw(sentinel_acl, of_the_servers_has_nothing_that_is_not_used)
     expect_each_used(&page_of_locks, server_rights);
     expect_each_used(&page_of_locks, lock_rights);
     expect_each_used(&page_of_fair_locks, plain_rights);
+    expect_each_used(&page_of_tags, holder_rights);
 }

@@ -10,6 +10,7 @@
 #include "lease/calls/wording.h"
 #include "lease/state/contention.h"
 #include "redis/script.h"
+#include "settled.h"
 #include "support/actor.h"
 #include "support/deadline.h"
 #include "support/fatal.h"
@@ -190,6 +191,24 @@ static void use_locks(void)
     expect_ok(hl_lock_inspect(stock, &info, ERR));
     expect_ok(hl_lock_force_release(rivals, ERR));
     hl_lock_release(stock, NULL);
+}
+
+/* A wait of a second has a tag. */
+static void use_long_waits(void)
+{
+    hl_lock *held = new_lock(client, "long"), *waiting = new_lock(rival, "long");
+    struct actor *other = actor_start();
+    struct deadline deadline = deadline_in(20000);
+    expect_ok(hl_lock_acquire(held, ERR));
+    actor_begin_acquire(other, waiting, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
+    while (!watch.is_seen[HLI_SCRIPT_WAITER_TAG]) {
+        check_msg(!deadline_is_over(deadline), "it never wrote the tag of its wait");
+        deadline_nap();
+        watch_judge();
+    }
+    expect_ok(hl_lock_release(held, ERR));
+    expect_ok(actor_end(other));
+    expect_ok(actor_release(other, waiting, NULL));
 }
 
 /* Without a tag, which a tenure that is kept must not have shown. */
@@ -408,6 +427,7 @@ Law(wording, of_a_cluster_declares_every_key_that_a_script_touches)
     begin();
     watch_begin();
     use_locks();
+    use_long_waits();
     use_kept_locks();
     use_fences();
     use_fair_locks();
@@ -446,13 +466,9 @@ static void check_grant_in_mailbox(const char *name, const char *mailbox)
     check_int(listeners(channel), 0);
     expect_ok(
         hl_lock_acquire_async(waiting, ACQUIRE(.owner = owner, .wait_ms = -1), record_done, &told));
-    struct deadline deadline = deadline_in(10000);
-    while (listeners(channel) == 0) {
-        check(!deadline_is_over(deadline));
-        deadline_nap();
-    }
+    expect_settled_wait(waiting);
+    check_int(listeners(channel), 1);
     check_int(listeners(mailbox), 1); /* our own channel, by the same command */
-    expect_ok(hl_client_ping(rival, -1, ERR));
     expect_ok(hl_lock_release(held, ERR));
     expect_story(&told, "done HL_OK");
     check_int(stats_of(rival).grants, 1);

@@ -168,6 +168,7 @@ static const struct script_says {
     {HLI_SCRIPT_SEMAPHORE_UNDO, "b h"},
     {HLI_SCRIPT_TERM, "h j"},
     {HLI_SCRIPT_TOKEN_RAISE, "c"},
+    {HLI_SCRIPT_WAITER_TAG, "c"},
     /* clang-format on */
 };
 

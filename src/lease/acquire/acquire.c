@@ -13,6 +13,7 @@
 #include "lease/hold/tag.h"
 #include "lease/state/contention.h"
 #include "lease/state/grace.h"
+#include "lease/state/waiter_tag.h"
 
 #include <stdlib.h>
 
@@ -68,6 +69,18 @@ static void acquire_start_clock(struct hli_acquire *acquire, int64_t wait_ms, hl
         wait->deadline, hli_after_ms(wait->started, client->settings.outage_timeout_ms));
 }
 
+/* The tags of the hold, and of a long wait. A try waits for a server, not for a holder. */
+static void acquire_prepare_tags(struct hli_acquire *acquire)
+{
+    struct hli_wait *wait = &acquire->wait;
+
+    hli_tag_write_thread(acquire->thread);
+    if (acquire->is_try || !hli_tag_is_asked(acquire->name))
+        return;
+    acquire->tag_at = hli_waiter_tag_first_at(wait->started);
+    wait->check_at = wait->first_check_at = hli_earlier(wait->first_check_at, acquire->tag_at);
+}
+
 static int acquire_check_grace(const hl_client *client, const hl_acquire_options *options,
                                hl_error *err)
 {
@@ -97,6 +110,7 @@ int hli_acquire_init(struct hli_acquire *acquire, const struct hli_acquire_spec 
         .owner = owner,
         .mode = spec->mode,
         .options = *options,
+        .tag_at = HLI_NEVER,
         .is_watched = options->lease_ms == 0,
         .is_try = options->wait_ms == HL_NO_WAIT,
         .lease_ms = options->lease_ms == 0 ? spec->mode.watch_ms : options->lease_ms,
@@ -105,10 +119,10 @@ int hli_acquire_init(struct hli_acquire *acquire, const struct hli_acquire_spec 
     hli_owner_ref(acquire->owner);
     if (acquire->mode.replicas > 0)
         hli_name_take_confirmed_lane(acquire->name);
-    if (client->settings.flags & HL_CLIENT_HOLDER_INFO)
-        hli_tag_write_thread(acquire->thread);
     /* A try waits for no holder; the outage timeout limits how long it waits for a server. */
     acquire_start_clock(acquire, acquire->is_try ? HL_WAIT_FOREVER : options->wait_ms, err);
+    if (client->settings.flags & HL_CLIENT_HOLDER_INFO)
+        acquire_prepare_tags(acquire);
     return 0;
 }
 
@@ -132,9 +146,19 @@ static hli_ns acquire_outage_at(const struct hli_turn *turn, const struct hli_ac
     return hli_after_ms(since, name->client->settings.outage_timeout_ms);
 }
 
+/* A call that is not in the line may come back to it: until then it has nothing to show. */
+static struct hli_waiter_tag *acquire_plan_tag(struct hli_acquire *acquire, hli_ns now)
+{
+    if (acquire->is_waiting)
+        return hli_waiter_tag_plan(acquire, now);
+    acquire->tag_at = hli_waiter_tag_first_at(now);
+    return NULL;
+}
+
 static bool acquire_check(struct hli_wait *wait, hli_ns now)
 {
     struct hli_acquire *acquire = HLI_OF(wait, struct hli_acquire, wait);
+    struct hli_waiter_tag *tag = NULL;
     struct hli_turn turn;
 
     hli_turn_begin(&turn, acquire->name);
@@ -147,8 +171,12 @@ static bool acquire_check(struct hli_wait *wait, hli_ns now)
     else if (goes_on && now >= outage_at)
         hli_acquire_fail_unheard(&turn, acquire);
     goes_on = !wait->is_finished;
-    wait->check_at = hli_earlier(wait->deadline, outage_at);
+    if (now >= acquire->tag_at)
+        tag = acquire_plan_tag(acquire, now);
+    wait->check_at = hli_earlier(hli_earlier(wait->deadline, acquire->tag_at), outage_at);
     hli_turn_end(&turn);
+    if (tag)
+        hli_waiter_tag_send(tag);
     return goes_on;
 }
 
@@ -235,6 +263,8 @@ static void acquire_reopen(const struct hli_turn *turn, struct hli_acquire *acqu
 {
     acquire->wait.is_finished = false;
     acquire->wait.started = turn->now;
+    if (acquire->tag_at != HLI_NEVER)
+        acquire->tag_at = hli_waiter_tag_first_at(turn->now);
 }
 
 void hli_acquire_start_part(struct hli_acquire *acquire)
@@ -307,7 +337,8 @@ static int acquire_wait_on(struct hli_turn *turn, struct hli_acquire *acquire)
     acquire->got = NULL; /* the caller has it, and drops its reference */
     acquire->wait.is_finished = false;
     atomic_store(&acquire->wait.gate.state, HLI_GATE_SHUT);
-    acquire->wait.check_at = turn->now; /* its wait time may be over too */
+    if (!acquire->wait.timer)
+        acquire->wait.check_at = turn->now; /* its wait time may be over too */
     acquire_join(turn, acquire, true);
     return HLI_ASYNC_GOES_ON;
 }

@@ -34,9 +34,9 @@ void hli_wait_detach(struct hli_wait *wait)
         return;
     hli_mutex_lock(&wait->client->waits_mutex);
     TAILQ_REMOVE(&wait->client->waits, wait, cancel_link);
-    hli_mutex_unlock(&wait->client->waits_mutex);
     wait->cancel = NULL;
     wait->span = NULL;
+    hli_mutex_unlock(&wait->client->waits_mutex);
 }
 
 void hli_wait_lead(struct hli_wait *wait, struct hli_link *link)
@@ -63,6 +63,16 @@ bool hli_wait_is_cancelled(const struct hli_wait *wait)
 {
     return (wait->cancel && atomic_load(&wait->cancel->is_fired)) ||
            (wait->span && hli_span_is_closing(wait->span));
+}
+
+bool hli_wait_is_attached_and_cancelled(struct hli_wait *wait)
+{
+    if (!wait->has_cancel)
+        return false;
+    hli_mutex_lock(&wait->client->waits_mutex);
+    bool is_cancelled = hli_wait_is_cancelled(wait);
+    hli_mutex_unlock(&wait->client->waits_mutex);
+    return is_cancelled;
 }
 
 const char *hli_wait_why_cancelled(const struct hli_wait *wait)

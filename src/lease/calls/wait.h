@@ -26,7 +26,7 @@ struct hli_wait {
     hl_client *client; /* borrowed: the call has a reference */
     hli_ns started;
     hli_ns deadline;                   /* of the caller's wait time */
-    hl_cancel *cancel;                 /* borrowed, or NULL */
+    hl_cancel *cancel;                 /* borrowed, or NULL; cleared under client's waits mutex */
     const struct hli_span *span;       /* the same; a close of these clients is a cancel, too */
     TAILQ_ENTRY(hli_wait) cancel_link; /* client's waits mutex */
 
@@ -74,7 +74,10 @@ void hli_wait_wake(struct hli_wait *wait);
 /* Makes every wait whose cancel was fired check itself. Loop thread. */
 void hli_waits_check(hl_client *client);
 
+/* Only before the call has ended: afterwards the caller may have freed the cancel. */
 bool hli_wait_is_cancelled(const struct hli_wait *wait);
+/* The same for a check that may come late, while the completion runs: false after the detach. */
+bool hli_wait_is_attached_and_cancelled(struct hli_wait *wait);
 /* Of a cancelled wait: by its cancel or by a close, in words. */
 const char *hli_wait_why_cancelled(const struct hli_wait *wait);
 

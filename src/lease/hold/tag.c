@@ -99,6 +99,7 @@ static int tag_format(struct hli_tenure *tenure, hli_ns now)
     hli_command_name(&args, name);
     hli_command_derived(&args, name, HLI_NAME_TAG);
     hli_command_field(&args, tenure);
+    hli_args_number(&args, (int64_t)tenure->hold.owner->number);
     hli_args_number(&args, (now - tenure->hold.began) / 1000000);
     hli_args_text(&args, words);
     hli_args_number(&args, TAG_STANDS_MS);
@@ -150,16 +151,17 @@ static bool tag_read_number(const char **text, int64_t *ret_number)
     return true;
 }
 
-/* "field since_ms pid host thread"; the last may have spaces, or be empty. */
+/* "field owner since_ms pid host thread"; the last may have spaces, or be empty. */
 void hli_tag_read(const char *text, const char *holder, int64_t server_ms, hl_lock_info *info)
 {
     size_t length = strlen(holder);
-    int64_t since_ms = 0, pid = 0;
+    int64_t owner = 0, since_ms = 0, pid = 0;
 
     if (length == 0 || strncmp(text, holder, length) != 0 || text[length] != ' ')
         return;
     text += length + 1;
-    if (!tag_read_number(&text, &since_ms) || !tag_read_number(&text, &pid))
+    if (!tag_read_number(&text, &owner) || !tag_read_number(&text, &since_ms) ||
+        !tag_read_number(&text, &pid))
         return;
     size_t host = strcspn(text, " ");
     if (host == 0)

@@ -9,7 +9,10 @@
 
 #include <stdlib.h>
 
-enum { ACQUIRE_ALL_SOON_MS = 1 }; /* when to check again while the call waits for no member */
+enum {
+    ACQUIRE_ALL_SOON_MS = 1, /* when to check again while the call waits for no member, and ends */
+    ACQUIRE_ALL_TAG_MS = 1000, /* or when a member's tag may be due */
+};
 
 static void acquire_all_freed(struct hli_async *async)
 {
@@ -44,6 +47,16 @@ static hli_ns acquire_all_check_at(const struct hli_acquire_all *all, hli_ns now
     return outage_at < at ? outage_at : at;
 }
 
+/* While the call waits for no member. It must end by the next one if its time is over. */
+static hli_ns acquire_all_check_soon(struct hli_acquire_all *all, hli_ns now)
+{
+    hli_ns ends_at = acquire_all_check_at(all, all->wait.started, all->wait.deadline);
+
+    if (now >= ends_at || hli_wait_is_attached_and_cancelled(&all->wait))
+        return hli_after_ms(now, ACQUIRE_ALL_SOON_MS);
+    return hli_earlier(ends_at, hli_after_ms(now, ACQUIRE_ALL_TAG_MS));
+}
+
 /* Checks that member; the call ends with it. The next member's server may be known for a shorter
  * outage. */
 static bool acquire_all_check(struct hli_wait *wait, hli_ns now)
@@ -51,10 +64,11 @@ static bool acquire_all_check(struct hli_wait *wait, hli_ns now)
     struct hli_acquire_all *all = HLI_OF(wait, struct hli_acquire_all, wait);
     struct hli_member *member = acquire_all_awaited(all);
 
-    wait->check_at = hli_after_ms(now, ACQUIRE_ALL_SOON_MS);
     if (member) {
         member->acquire.wait.check(&member->acquire.wait, now);
         wait->check_at = member->acquire.wait.check_at;
+    } else {
+        wait->check_at = acquire_all_check_soon(all, now);
     }
     if (all->span)
         wait->check_at = acquire_all_check_at(all, now, wait->check_at);
@@ -120,6 +134,8 @@ static int acquire_all_add_part(struct hli_acquire_all *all, const struct hli_ac
     member->acquire.wait.cancel = options.cancel; /* the acquire-all's wait checks it, and these */
     member->acquire.wait.span = all->span;
     member->acquire.wait.is_finished = true; /* the member is not begun */
+    if (member->acquire.tag_at < all->wait.first_check_at)
+        all->wait.check_at = all->wait.first_check_at = member->acquire.tag_at;
     all->at[all->count++] = member;
     return 0;
 }
@@ -190,7 +206,8 @@ static int acquire_all_new(const struct hli_acquire_all_spec *what,
 static int acquire_all_restart(struct hli_acquire_all *all)
 {
     atomic_store(&all->wait.gate.state, HLI_GATE_SHUT);
-    all->wait.check_at = hli_now(); /* its wait time may be over too */
+    if (!all->wait.timer)
+        all->wait.check_at = hli_now(); /* its wait time may be over too */
     hli_acquire_all_begin(all);
     return HLI_ASYNC_GOES_ON;
 }

@@ -116,6 +116,7 @@ void hli_name_unref(struct hli_name *name);
 #define HLI_NAME_TOKEN "redisson_lock_token:"
 #define HLI_NAME_FENCE "hirelock_fence:"
 #define HLI_NAME_TAG "hirelock_holder:"
+#define HLI_NAME_WAITER "hirelock_waiter:"    /* the key of a waiter's tag begins so */
 #define HLI_NAME_WRITER "hirelock_rw_writer:" /* of a read-write lock with a waiting writer */
 #define HLI_NAME_FAIR "hirelock_fair:"
 #define HLI_NAME_NOTE "hirelock_note:" /* the note of a once command */

@@ -7,7 +7,7 @@
 #include "lease/calls/replicas.h"
 #include "lease/state/contention.h"
 #include "lease/state/grace.h"
-#include "lease/state/waiters.h"
+#include "lease/state/waiter_tag.h"
 
 void hli_turn_begin(struct hli_turn *turn, struct hli_name *name)
 {
@@ -192,6 +192,16 @@ static void turn_tell_kinds(struct hli_turn *turn)
     }
 }
 
+static void turn_remove_tags(struct hli_turn *turn)
+{
+    struct hli_waiter_tag *tag;
+
+    while ((tag = SLIST_FIRST(&turn->untagged))) {
+        SLIST_REMOVE_HEAD(&turn->untagged, link);
+        hli_waiter_tag_end(tag);
+    }
+}
+
 void hli_turn_plan(struct hli_turn *turn)
 {
     turn->name->client->engine->plan(turn);
@@ -223,6 +233,8 @@ void hli_turn_end(struct hli_turn *turn)
         else
             hli_link_send(hli_name_link(name), op);
     }
+    if (!SLIST_EMPTY(&turn->untagged))
+        turn_remove_tags(turn);
     if (turn->wants_channel)
         hli_contention_listen(contention);
     if (moves_timer)

@@ -28,7 +28,8 @@ struct hli_turn {
     hli_ns changed_until;
     bool is_last_releasing; /* the client's last release has ended; a close may wait for that */
     STAILQ_HEAD(, hli_callback) callbacks;
-    struct hli_tenures gone; /* references to be dropped */
+    struct hli_tenures gone;               /* references to be dropped */
+    SLIST_HEAD(, hli_waiter_tag) untagged; /* of calls that have left the line */
 };
 
 void hli_turn_begin(struct hli_turn *turn, struct hli_name *name);

@@ -4,6 +4,7 @@
 #include "lease/state/waiters.h"
 
 #include "lease/state/contention.h"
+#include "lease/state/waiter_tag.h"
 
 void hli_waiters_join(struct hli_turn *turn, struct hli_acquire *acquire, bool at_head)
 {
@@ -26,6 +27,11 @@ void hli_waiters_leave(struct hli_turn *turn, struct hli_acquire *acquire)
 
     TAILQ_REMOVE(&name->waiters, acquire, link);
     acquire->is_waiting = false;
+    if (acquire->tag) {
+        SLIST_INSERT_HEAD(&turn->untagged, acquire->tag, link);
+        acquire->tag = NULL;
+        acquire->tag_at = turn->now; /* if it comes back */
+    }
     if (!name->kind->changed)
         hli_uncount(&name->client->counters.waiters_now);
     if (TAILQ_EMPTY(&name->waiters)) {

@@ -35,8 +35,11 @@ struct hli_acquire_mode {
 struct hli_acquire {
     struct hli_wait wait;
     TAILQ_ENTRY(hli_acquire) link; /* name mutex: in the name's waiters */
-    bool is_waiting;               /* name mutex, as the next */
+    bool is_waiting;               /* name mutex, as the next three */
     bool is_asked; /* of a kind with is_counted: the request under way asks for this call too */
+    hli_ns
+        tag_at; /* when it is to be shown next that the call waits (waiter_tag.h); or HLI_NEVER */
+    struct hli_waiter_tag *tag; /* counted; NULL: it is not shown */
 
     struct hli_name *name;  /* counted, immutable, as all below */
     struct hl_owner *owner; /* counted */
