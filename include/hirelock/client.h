@@ -239,7 +239,10 @@ enum {
     /* What neither this struct nor the URL sets is read from the environment when the client is
      * opened, HIRELOCK_WATCHDOG_TIMEOUT=10s and others, and a URL that is NULL is HIRELOCK_URL
      * (docs/options.md). No other thread may change the environment meanwhile (POSIX, getenv()). */
-    HL_CLIENT_ENVIRONMENT = 128
+    HL_CLIENT_ENVIRONMENT = 128,
+    /* Threads of this process that wait for each other's locks in a circle go on waiting; by
+     * default the acquire that would close the circle returns HL_EDEADLK. */
+    HL_CLIENT_NO_DEADLOCK_CHECK = 256
 };
 
 /* Values of min_replicas beside a number. */

@@ -252,11 +252,14 @@ HL_API HL_MUST_CHECK int hl_lock_acquire_for(hl_lock *lock, int64_t wait_ms, hl_
  * holds it (no waiting). HL_ETIMEDOUT: the wait time is over. HL_ECANCELED: options->cancel was
  * fired, or the client was closed meanwhile. HL_ELOST: a nested call on a hold that is lost; the
  * owner does not hold the lock. HL_EDEADLK: the call would wait for its own owner
- * (HL_LOCK_NON_REENTRANT, HL_LOCK_WRITE). HL_EINVAL; HL_ENOMEM. HL_ECONN, HL_EPROTO: no usable
- * server when the wait time is over, or for outage_timeout_ms, or (no waiting) at the last attempt
- * to connect. HL_ESERVER: a refusal, at once when it cannot pass (WRONGTYPE) or the call does not
- * wait, and when the wait time or outage_timeout_ms is over when it may (LOADING, OOM, READONLY).
- * HL_EDENIED: at once. HL_ECLOSED; HL_EFORKED.
+ * (HL_LOCK_NON_REENTRANT, HL_LOCK_WRITE); or its thread waits in a circle with other threads of
+ * this process, each for a lock that the next one holds, without a lease time or max_hold: of a
+ * circle one call is refused, and err names the locks (HL_CLIENT_NO_DEADLOCK_CHECK). HL_EINVAL;
+ * HL_ENOMEM. HL_ECONN, HL_EPROTO: no usable server when the wait time is over, or for
+ * outage_timeout_ms, or (no waiting) at the last attempt to connect. HL_ESERVER: a refusal, at once
+ * when it cannot pass (WRONGTYPE) or the call does not wait, and when the wait time or
+ * outage_timeout_ms is over when it may (LOADING, OOM, READONLY). HL_EDENIED: at once. HL_ECLOSED;
+ * HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_lock_acquire_with(hl_lock *lock, const hl_acquire_options *options,
                                               hl_error *err);

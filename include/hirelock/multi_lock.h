@@ -22,7 +22,8 @@
  * the return, when all members are held; until then the watchdog renews the members that are held.
  *
  * Does not guarantee: freedom from deadlock for an owner that waits for a multi-lock while it holds
- * other locks, members of it included. Give such a call a wait time.
+ * other locks, members of it included. Give such a call a wait time. Among the threads of one
+ * process it returns HL_EDEADLK (hl_lock_acquire_with), unless the members are of several clients.
  *
  * Several clients. One name at several servers is that many locks. These are acquired in the order
  * of the servers' run ids, which a restart or a failover changes; so a call holds one of them while

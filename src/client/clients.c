@@ -9,6 +9,7 @@
 
 #include "base/thread.h"
 #include "base/wakefd.h"
+#include "lease/acquire/deadlock.h"
 #include "lease/calls/owner.h"
 #include "lease/hold/watchdog.h"
 
@@ -38,6 +39,7 @@ static void clients_after_fork_in_child(void)
     atomic_fetch_add(&hli_generation, 1);
     hli_wakefd_abandon_all();
     hli_callbacks_forget_all();
+    hli_blocked_forget_all();
     TAILQ_FOREACH (client, &clients, clients_link) {
         hli_topology_abandon(client->topology);
         hli_callbacks_abandon(&client->callbacks);

@@ -55,6 +55,7 @@ const struct hli_option hli_option_table[HLI_OPTIONS] = {
     FLAG(holder_info, HL_CLIENT_HOLDER_INFO),
     FLAG(tls_unverified, HL_CLIENT_TLS_UNVERIFIED),
     FLAG(keep_unconfirmed, HL_CLIENT_KEEP_UNCONFIRMED),
+    FLAG(no_deadlock_check, HL_CLIENT_NO_DEADLOCK_CHECK),
 };
 
 const struct hli_option *hli_option_of(const char *name)

@@ -98,7 +98,7 @@ static int options_check(hl_client_options *options, hl_error *err)
     const unsigned known = HL_CLIENT_LAZY | HL_CLIENT_DISPATCH | HL_CLIENT_RELEASE_ON_CLOSE |
                            HL_CLIENT_RELEASE_ON_THREAD_EXIT | HL_CLIENT_HOLDER_INFO |
                            HL_CLIENT_TLS_UNVERIFIED | HL_CLIENT_KEEP_UNCONFIRMED |
-                           HL_CLIENT_ENVIRONMENT;
+                           HL_CLIENT_ENVIRONMENT | HL_CLIENT_NO_DEADLOCK_CHECK;
 
     if (options->flags & ~known)
         return hli_fail(err, HL_EINVAL, "flags hold what this version does not know");

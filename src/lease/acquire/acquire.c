@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/probe.h"
+#include "lease/acquire/deadlock.h"
 #include "lease/hold/hold.h"
 #include "lease/hold/loss.h"
 #include "lease/hold/reenter.h"
@@ -250,13 +251,16 @@ static void acquire_begin(struct hli_turn *turn, struct hli_acquire *acquire)
         acquire_join(turn, acquire, false);
 }
 
-static void acquire_start(struct hli_acquire *acquire)
+/* Returns whether it stands in the line. */
+static bool acquire_start(struct hli_acquire *acquire)
 {
     struct hli_turn turn;
 
     hli_turn_begin(&turn, acquire->name);
     acquire_begin(&turn, acquire);
+    bool waits = acquire->is_waiting;
     hli_turn_end(&turn);
+    return waits;
 }
 
 static void acquire_reopen(const struct hli_turn *turn, struct hli_acquire *acquire)
@@ -395,6 +399,7 @@ static void acquire_start_at_masters(struct hli_acquire *acquire)
 static int acquire_block(struct hli_acquire *acquire)
 {
     struct hli_wait *wait = &acquire->wait;
+    struct hli_blocked blocked = {0};
     int code;
 
     if (acquire->options.cancel)
@@ -405,11 +410,16 @@ static int acquire_block(struct hli_acquire *acquire)
         acquire_start_at_masters(acquire);
     } else {
         hli_wait_lead(wait, hli_name_choose_link(acquire->name));
-        acquire_start(acquire);
+        if (acquire_start(acquire) && atomic_load(&acquire->owner->holds) > 0)
+            hli_blocked_begin(&blocked, acquire);
     }
-    do {
-        hli_wait_block(wait);
-    } while ((code = hli_acquire_settle(acquire)) == HLI_ASYNC_GOES_ON);
+    while (hli_wait_block(wait), (code = hli_acquire_settle(acquire)) == HLI_ASYNC_GOES_ON) {
+        hli_blocked_end(&blocked); /* what it waits for may have another holder by now */
+        if (atomic_load(&acquire->owner->holds) > 0)
+            hli_blocked_begin(&blocked, acquire);
+    }
+    if (blocked.acquire)
+        hli_blocked_end(&blocked);
     if (wait->cancel)
         hli_wait_detach(wait);
     return code;

@@ -39,6 +39,8 @@ static void acquire_all_part_finished(struct hli_wait *wait)
 
 static void acquire_all_end(struct hli_acquire_all *all, int code)
 {
+    if (all->blocked.acquire)
+        hli_blocked_end(&all->blocked);
     all->wait.code = code;
     atomic_store(&all->is_over, true);
     hli_wait_wake(&all->wait); /* from here on the call's own thread goes on */
@@ -302,6 +304,14 @@ static void acquire_all_go_on(struct hli_acquire_all *all)
     }
 }
 
+/* A call of several clients is not looked at: in a tie it gives way. */
+static void acquire_all_mind_deadlock(struct hli_acquire_all *all, struct hli_member *member)
+{
+    if (!all->async.completion.is_async && !all->span &&
+        hli_member_state_of(member) == HLI_MEMBER_ASKS && !member->is_nested)
+        hli_blocked_begin(&all->blocked, &member->acquire);
+}
+
 static void acquire_all_await(struct hli_acquire_all *all, struct hli_member *member)
 {
     atomic_store(&all->awaited, member);
@@ -311,6 +321,8 @@ static void acquire_all_await(struct hli_acquire_all *all, struct hli_member *me
         acquire_all_keep_alive(all);
     if (all->span)
         hli_acquire_all_mind_tie(all);
+    if (atomic_load(&all->members[0].acquire.owner->holds) > 0)
+        acquire_all_mind_deadlock(all, member);
 }
 
 static void acquire_all_step(struct hli_acquire_all *all)

@@ -10,6 +10,7 @@
 #ifndef HLI_LEASE_SEVERAL_ACQUIRE_ALL_H
 #define HLI_LEASE_SEVERAL_ACQUIRE_ALL_H
 
+#include "lease/acquire/deadlock.h"
 #include "lease/calls/async.h"
 #include "lease/several/batch.h"
 #include "lease/several/member.h"
@@ -26,12 +27,13 @@ struct hli_acquire_all {
     atomic_uint kicks;   /* steps to be made */
     atomic_bool is_over; /* it has its result; no step is made, until the call begins anew */
     _Atomic(struct hli_member *) awaited; /* by its wait the call ends; NULL: by none yet */
-    struct hli_member **at; /* the members in the order in which the call takes them; of the
-                               stepping thread, as the next ones */
-    bool is_strict;         /* that is the order of all callers (acquire_all_span.c) */
-    size_t next;            /* the members before this place are held */
-    int stop_code;          /* the code of a call that fails */
-    bool alone;             /* a batch was refused: each member asks alone */
+    struct hli_member **at;     /* the members in the order in which the call takes them; of the
+                                   stepping thread, as the next ones */
+    bool is_strict;             /* that is the order of all callers (acquire_all_span.c) */
+    size_t next;                /* the members before this place are held */
+    int stop_code;              /* the code of a call that fails */
+    struct hli_blocked blocked; /* of a blocking call: the wait for one of them */
+    bool alone;                 /* a batch was refused: each member asks alone */
     size_t batch_end;
 
     /* Of several clients: while the call waits for a member and holds others of its tie. */
