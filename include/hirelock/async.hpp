@@ -33,6 +33,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -171,17 +172,28 @@ template <> struct completion<hl_permit> {
     }
 };
 
-/* Permits, and codes: the vector had its memory before the call. */
+/* Permits, and codes: the vector had its memory before the call, for as many as there may be. */
 template <class Item> struct completion<std::vector<Item>> {
     static void run(int code, const Item *items, std::size_t count, const hl_error *err,
                     void *arg) noexcept
     {
         auto *self = static_cast<pending<std::vector<Item>> *>(arg);
-        std::copy_n(items, std::min(count, self->result.value().size()),
-                    self->result.value().begin());
+        std::vector<Item> &value = self->result.value();
+        value.resize(std::min(count, value.size()));
+        std::copy_n(items, value.size(), value.begin());
         self->end(code, err);
     }
 };
+
+/* A call that did not begin has no items, only their memory. */
+template <class Item> void drop_items(std::vector<Item> &items) noexcept
+{
+    items.clear();
+}
+
+template <class T> void drop_items(T &) noexcept
+{
+}
 
 /* Structs go to C by their address, all else as it is. */
 template <class Arg> auto pass(const Arg &arg) noexcept
@@ -192,14 +204,20 @@ template <class Arg> auto pass(const Arg &arg) noexcept
         return arg;
 }
 
+/* With arguments of its own: those of the operation may be gone before the call has returned. */
 template <class T, auto Call, class... Args>
 int begin(const std::tuple<Args...> &args, pending<T> *item) noexcept
 {
-    return std::apply(
-        [item](const Args &...each) {
-            return Call(pass(each)..., &completion<T>::run, static_cast<void *>(item));
-        },
-        args);
+    try {
+        const std::tuple<Args...> own = args;
+        return std::apply(
+            [item](const Args &...each) {
+                return Call(pass(each)..., &completion<T>::run, static_cast<void *>(item));
+            },
+            own);
+    } catch (const std::bad_alloc &) {
+        return HL_ENOMEM; /* before the call: of a command's words */
+    }
 }
 
 /* An operation whose completion is a function: it frees itself. */
@@ -249,12 +267,12 @@ template <class T, auto Call, class... Args> class awaiter : private pending<T>
      * the coroutine (LLVM issue 56301). */
     [[gnu::noinline]] bool await_suspend(std::coroutine_handle<> waiter) noexcept
     {
-        const std::tuple<Args...> args = args_;
         waiter_ = waiter;
-        const int code = begin<T, Call>(args, static_cast<pending<T> *>(this));
+        const int code = begin<T, Call>(args_, static_cast<pending<T> *>(this));
         if (code >= 0)
             return true;
         waiter_ = nullptr;
+        drop_items(this->result.value());
         this->result.fail(last_error(code));
         return false;
     }
@@ -308,7 +326,8 @@ template <class T, auto Call, class... Args> class [[nodiscard]] operation
         return detail::awaiter<T, Call, Args...>(value_, args_, nullptr);
     }
 
-    /* co_await gives the value, and sets the code. */
+    /* co_await gives the value, and sets the code. A call that failed gives an empty value, as no
+     * ids; but release_each_async() gives a code for each member, once it has begun. */
     auto redirect_error(std::error_code &ec) const
     {
         return detail::awaiter<T, Call, Args...>(value_, args_, &ec);

@@ -131,19 +131,37 @@ class client
         callbacks_.reset();
     }
 
-    void ping(std::chrono::milliseconds timeout = forever)
+    /* hl_client_ping; without a time it waits for ever. */
+
+    void ping()
     {
-        detail::run<hl_client_ping>(get(), limit_ms(timeout));
+        ping(forever);
     }
 
-    void ping(std::chrono::milliseconds timeout, std::error_code &ec) noexcept
+    void ping(std::error_code &ec) noexcept
     {
-        detail::run_ec<hl_client_ping>(ec, get(), limit_ms(timeout));
+        ping(forever, ec);
     }
 
-    auto ping_async(std::chrono::milliseconds timeout = forever)
+    template <class Rep, class Period> void ping(std::chrono::duration<Rep, Period> wait)
     {
-        return detail::later<void, hl_client_ping_async>(get(), limit_ms(timeout));
+        detail::run<hl_client_ping>(get(), detail::wait_ms(wait));
+    }
+
+    template <class Rep, class Period>
+    void ping(std::chrono::duration<Rep, Period> wait, std::error_code &ec)
+    {
+        detail::run_ec<hl_client_ping>(ec, get(), detail::wait_ms(wait));
+    }
+
+    auto ping_async()
+    {
+        return detail::later<void, hl_client_ping_async>(get(), HL_WAIT_FOREVER);
+    }
+
+    template <class Rep, class Period> auto ping_async(std::chrono::duration<Rep, Period> wait)
+    {
+        return detail::later<void, hl_client_ping_async>(get(), detail::wait_ms(wait));
     }
 
     /* The client's UUID; NULL for an empty client. */
@@ -292,11 +310,6 @@ class client
         Visit &visit;
         std::exception_ptr failure{};
     };
-
-    static std::int64_t limit_ms(std::chrono::milliseconds timeout) noexcept
-    {
-        return timeout == forever ? -1 : timeout.count();
-    }
 
     const hl_client *get_const() const noexcept
     {

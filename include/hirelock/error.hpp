@@ -3,9 +3,10 @@
 /*
  * The result codes of hirelock in C++: an error category, and the exception hirelock::error.
  *
- * Each call has two forms. The first one throws hirelock::error. The second one takes a
+ * A call that may fail has two forms. The first one throws hirelock::error. The second one takes a
  * std::error_code & as its last argument and sets it, to no error as well; the text of the failure
- * and the holder of a busy lock are in the exception only. docs/cpp.md explains the binding.
+ * and the holder of a busy lock are in the exception only. docs/cpp.md explains the binding, and
+ * names the calls that have the first form only.
  *
  * Threads: any; a std::error_code and an error are plain values.
  */
@@ -55,7 +56,7 @@ namespace hirelock
 namespace detail
 {
 
-class category_type final : public std::error_category
+class HL_API category_type final : public std::error_category
 {
   public:
     const char *name() const noexcept override
@@ -103,8 +104,9 @@ class category_type final : public std::error_category
 
 } // namespace detail
 
-/* The category of all codes of this library, "hirelock". */
-inline const std::error_category &category() noexcept
+/* The category of all codes of this library, "hirelock": one for all shared objects of a program,
+ * also of those that hide their symbols. */
+HL_API inline const std::error_category &category() noexcept
 {
     static const detail::category_type instance;
     return instance;

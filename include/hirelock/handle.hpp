@@ -54,12 +54,13 @@ constexpr std::int64_t wait_ms(std::chrono::duration<Rep, Period> wait)
     return ms > longest_ms ? -1 : ms;
 }
 
-/* How long it is until a point of any clock; 0 when it is over. */
+/* How long it is until a point of any clock. Not in the units of the point or the clock: the
+ * largest time of one may be more than the other can hold. */
 template <class Clock, class Duration>
-std::int64_t until_ms(const std::chrono::time_point<Clock, Duration> &point)
+auto left_until(const std::chrono::time_point<Clock, Duration> &point)
 {
-    const auto now = Clock::now();
-    return point > now ? wait_ms(point - now) : 0;
+    using real = std::chrono::duration<long double, std::nano>;
+    return real(point.time_since_epoch()) - real(Clock::now().time_since_epoch());
 }
 
 /* Waits until a point of any clock. `call` waits for so many milliseconds, and returns true when
@@ -67,8 +68,8 @@ std::int64_t until_ms(const std::chrono::time_point<Clock, Duration> &point)
 template <class Clock, class Duration, class Call>
 bool retry_until(const std::chrono::time_point<Clock, Duration> &point, Call call)
 {
-    while (!call(until_ms(point)))
-        if (Clock::now() >= point)
+    while (!call(wait_ms(left_until(point))))
+        if (!(left_until(point).count() > 0))
             return false;
     return true;
 }

@@ -80,9 +80,15 @@ class acquire_options
     template <class Listener> acquire_options &on_event(Listener &listener) noexcept
     {
         raw_.on_event = [](const hl_event *event, void *arg) noexcept {
-            (*static_cast<Listener *>(arg))(*event);
+            if constexpr (std::is_function_v<Listener>)
+                reinterpret_cast<Listener *>(arg)(*event);
+            else
+                (*static_cast<Listener *>(arg))(*event);
         };
-        raw_.event_arg = const_cast<void *>(static_cast<const void *>(&listener));
+        if constexpr (std::is_function_v<Listener>)
+            raw_.event_arg = reinterpret_cast<void *>(&listener);
+        else
+            raw_.event_arg = const_cast<void *>(static_cast<const void *>(&listener));
         return *this;
     }
 

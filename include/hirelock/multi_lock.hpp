@@ -1,11 +1,15 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* Several locks as one, all or none, in C++ (multi_lock.h). A multi_lock is a mutex. */
+/*
+ * Several locks as one, all or none, in C++ (multi_lock.h). A multi_lock is a mutex, and may be
+ * moved into one: mutex both = multi_lock({&first, &second}).
+ */
 #ifndef HIRELOCK_MULTI_LOCK_HPP
 #define HIRELOCK_MULTI_LOCK_HPP
 
 #include <hirelock/lock.hpp>
 
+#include <array>
 #include <initializer_list>
 #include <iterator>
 
@@ -35,21 +39,21 @@ class multi_lock : public mutex
     multi_lock(Iterator first, Iterator last, const lock_options &options = {})
     {
         const std::vector<hl_lock *> members = handles(first, last);
-        take(members.size(), detail::ask<hl_lock *, hl_multi_lock_new>(
-                                 members.data(), members.size(), &options.raw()));
+        take(detail::ask<hl_lock *, hl_multi_lock_new>(members.data(), members.size(),
+                                                       &options.raw()));
     }
 
     template <class Iterator>
     multi_lock(Iterator first, Iterator last, const lock_options &options, std::error_code &ec)
     {
         const std::vector<hl_lock *> members = handles(first, last);
-        take(members.size(), detail::ask_ec<hl_lock *, hl_multi_lock_new>(
-                                 ec, members.data(), members.size(), &options.raw()));
+        take(detail::ask_ec<hl_lock *, hl_multi_lock_new>(ec, members.data(), members.size(),
+                                                          &options.raw()));
     }
 
     /* hl_multi_lock_release_each, for the calling thread or an owner. It throws or sets the gravest
      * code; with a code it also returns one for each member, in the order in which they were
-     * given. */
+     * given, and none without a multi-lock. */
     void release_each()
     {
         release_codes(nullptr);
@@ -74,7 +78,7 @@ class multi_lock : public mutex
     auto release_each_async(const owner &owner)
     {
         return operation<std::vector<int>, hl_multi_lock_release_each_async, hl_lock *, hl_owner *>(
-            std::vector<int>(count_), get(), owner.get());
+            std::vector<int>(most_members), get(), owner.get());
     }
 
   private:
@@ -87,29 +91,35 @@ class multi_lock : public mutex
         return members;
     }
 
-    void take(std::size_t count, hl_lock *lock) noexcept
+    void take(hl_lock *lock) noexcept
     {
         static_cast<mutex &>(*this) = mutex(lock);
-        count_ = count;
     }
 
     void release_codes(hl_owner *owner)
     {
-        std::vector<int> codes(count_);
+        std::array<int, most_members> codes{};
         detail::run<hl_multi_lock_release_each>(get(), owner, codes.data());
     }
 
     std::vector<std::error_code> release_codes(hl_owner *owner, std::error_code &ec)
     {
-        std::vector<int> codes(count_);
-        std::vector<std::error_code> results(count_);
+        std::vector<std::error_code> results(most_members);
+        std::array<int, most_members> codes{};
+        codes.fill(no_member);
         detail::run_ec<hl_multi_lock_release_each>(ec, get(), owner, codes.data());
-        for (std::size_t i = 0; i < count_; i++)
-            detail::set(results[i], codes[i]);
+        std::size_t count = 0;
+        for (; count < codes.size() && codes[count] != no_member; count++)
+            detail::set(results[count], codes[count]);
+        results.resize(count);
         return results;
     }
 
-    std::size_t count_ = 0; /* of the members that were given: so many codes are written */
+    /* How many members there are is known to the handle alone, which may come and go as that of a
+     * mutex. So there is room for as many codes as hl_multi_lock_new allows, and the codes that are
+     * written are those of the members. */
+    static constexpr std::size_t most_members = 100;
+    static constexpr int no_member = 1; /* no code is positive */
 };
 
 } // namespace hirelock

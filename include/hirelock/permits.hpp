@@ -182,6 +182,16 @@ class permits : public detail::handle<hl_permits, hl_permits_free>
         return ec ? permit() : held(id);
     }
 
+    template <class Clock, class Duration>
+    permit try_acquire_until(const std::chrono::time_point<Clock, Duration> &point)
+    {
+        hl_permit id = {};
+        const auto acquire = [this, &id](std::int64_t ms) {
+            return detail::got<hl_permits_acquire_for>(get(), ms, &id);
+        };
+        return detail::retry_until(point, acquire) ? held(id) : permit();
+    }
+
     /* Several, all or none, by their ids; release_many() gives them back. */
 
     std::vector<hl_permit> acquire_many(std::size_t count, const acquire_options &options = {})

@@ -113,17 +113,29 @@ class semaphore : public detail::handle<hl_semaphore, hl_semaphore_free>
         detail::run_ec<hl_semaphore_release_if_exists>(ec, get(), permits);
     }
 
-    /* errc::exists: the semaphore is there already. ttl 0: it stays for ever. */
+    /* errc::exists: the semaphore is there already. Without a ttl, or with 0, it stays for ever. */
 
-    void try_set_permits(std::int64_t permits, std::chrono::milliseconds ttl = {})
+    void try_set_permits(std::int64_t permits)
     {
-        detail::run<hl_semaphore_try_set_permits>(get(), permits, ttl.count());
+        detail::run<hl_semaphore_try_set_permits>(get(), permits, 0);
     }
 
-    void try_set_permits(std::int64_t permits, std::chrono::milliseconds ttl,
-                         std::error_code &ec) noexcept
+    void try_set_permits(std::int64_t permits, std::error_code &ec) noexcept
     {
-        detail::run_ec<hl_semaphore_try_set_permits>(ec, get(), permits, ttl.count());
+        detail::run_ec<hl_semaphore_try_set_permits>(ec, get(), permits, 0);
+    }
+
+    template <class Rep, class Period>
+    void try_set_permits(std::int64_t permits, std::chrono::duration<Rep, Period> ttl)
+    {
+        detail::run<hl_semaphore_try_set_permits>(get(), permits, detail::span_ms(ttl));
+    }
+
+    template <class Rep, class Period>
+    void try_set_permits(std::int64_t permits, std::chrono::duration<Rep, Period> ttl,
+                         std::error_code &ec)
+    {
+        detail::run_ec<hl_semaphore_try_set_permits>(ec, get(), permits, detail::span_ms(ttl));
     }
 
     /* Adds permits, or with a negative number removes them. */
@@ -177,9 +189,16 @@ class semaphore : public detail::handle<hl_semaphore, hl_semaphore_free>
         return detail::later<void, hl_semaphore_release_if_exists_async>(get(), permits);
     }
 
-    auto try_set_permits_async(std::int64_t permits, std::chrono::milliseconds ttl = {})
+    auto try_set_permits_async(std::int64_t permits)
     {
-        return detail::later<void, hl_semaphore_try_set_permits_async>(get(), permits, ttl.count());
+        return detail::later<void, hl_semaphore_try_set_permits_async>(get(), permits, 0);
+    }
+
+    template <class Rep, class Period>
+    auto try_set_permits_async(std::int64_t permits, std::chrono::duration<Rep, Period> ttl)
+    {
+        return detail::later<void, hl_semaphore_try_set_permits_async>(get(), permits,
+                                                                       detail::span_ms(ttl));
     }
 
     auto add_permits_async(std::int64_t permits)

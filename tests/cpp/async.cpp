@@ -25,6 +25,8 @@ LAW(async, of_a_client)
 {
     hirelock::client client(law_url());
     check(finish(client.ping_async()) && finish(client.ping_async(10s)));
+    check(finish(client.ping_async(std::chrono::hours::max())));
+    check(finish(client.ping_async(std::chrono::duration<double>(10.5))));
     check(finish(client.fence_set_async(hirelock::fenced_write("data", "1").token(7))));
     check(finish(client.fence_token_async("data")).get() == 7);
     check(finish(hirelock::run_async(client, hirelock::command({"ECHO", "x"}))).get().text == "x");
@@ -99,6 +101,9 @@ LAW(async, of_a_semaphore)
     hirelock::semaphore doors(client, "doors");
     check(finish(doors.release_if_exists_async(1)).code() == errc::missing);
     check(finish(doors.try_set_permits_async(2)) && finish(doors.add_permits_async(1)));
+    check(finish(doors.try_set_permits_async(2, 1us)).code() == errc::exists);
+    check(code_of([&] { finish(doors.try_set_permits_async(2, std::chrono::hours::max())); }) ==
+          errc::invalid);
     check(finish(doors.acquire_async(3)) && finish(doors.available_async()).get() == 0);
     check(finish(doors.acquire_async(1, hirelock::wait_options().wait(0s))).code() == errc::busy);
     check(finish(doors.release_async(2)) && finish(doors.drain_async()).get() == 2);
@@ -130,6 +135,31 @@ LAW(async, runs_inside_dispatch)
         deadline_nap();
     }
     check(is_over && there == here);
+}
+
+/* A call that has not begun for want of memory says so, wherever the memory was missing. */
+static bool echo(hirelock::client &client)
+{
+    counter ended;
+    std::error_code ec;
+    try {
+        hirelock::run_async(client, hirelock::command({"ECHO", "x"}).key("x"))
+            .start([&](outcome<hirelock::reply> &) { ended.add(); }, ec);
+    } catch (const std::bad_alloc &) {
+        ec = errc::no_memory; /* of the command, the operation or the function */
+    }
+    check(!ec || ec == errc::no_memory);
+    return !ec && ended.wait(1);
+}
+
+LAW(async, begins_or_says_that_memory_is_short)
+{
+    if (!failing_malloc_available())
+        return;
+    hirelock::client client(law_url());
+    check(echo(client));
+    check(short_of_memory([&] { return echo(client); }) > 5);
+    check(echo(client));
 }
 
 /* What a completion has is freed once, when it has run, and also when it never runs. */

@@ -4,6 +4,7 @@
 /* Each call that blocks, in both forms. */
 #include "cpp/kit.hpp"
 
+#include <string>
 #include <vector>
 
 using hirelock::errc;
@@ -13,6 +14,19 @@ LAW(calls, of_a_client)
     std::error_code ec = errc::lost;
     hirelock::client client(law_url(), hirelock::client_options().flags(HL_CLIENT_DISPATCH));
     client.ping();
+    client.ping(10s, ec);
+    client.ping(ec);
+    client.ping(std::chrono::duration<double>(10.5));
+    client.ping(std::chrono::hours::max());
+    check(!ec);
+    redis_server_freeze(law_server()); /* so that no answer is there at once */
+    client.ping(-1ms, ec);
+    check(ec == errc::timed_out);
+    client.ping(-2ms, ec);
+    check(ec == errc::timed_out);
+    client.ping(1us, ec); /* rounded up, as all times are */
+    check(ec == errc::timed_out);
+    redis_server_thaw(law_server());
     client.ping(10s, ec);
     check(!ec && std::string_view(client.id()).size() > 10);
     check(client.fd() >= 0 && client.fd(ec) == client.fd() && !ec);
@@ -146,6 +160,9 @@ LAW(calls, of_a_multi_lock)
     const std::vector<std::error_code> codes = three.release_each(ec);
     check(ec == errc::lost && codes.size() == 3);
     check(codes[0] == errc::lost && !codes[1] && codes[2] == errc::lost);
+    const hirelock::multi_lock moved = std::move(three);
+    check(three.release_each(ec).empty() && // NOLINT(bugprone-use-after-move)
+          ec == errc::invalid);
 
     const hirelock::owner owner(client);
     both.acquire(hirelock::acquire_options().owned_by(owner)).dismiss();
@@ -153,6 +170,47 @@ LAW(calls, of_a_multi_lock)
     check(both.release_each(owner, ec).size() == 2 && ec == errc::not_owner);
     hirelock::multi_lock none(std::initializer_list<const hirelock::mutex *>{}, {}, ec);
     check(ec == errc::invalid && !none);
+}
+
+/* A multi-lock is a mutex, and nothing stands beside its handle that could stay behind. */
+static_assert(sizeof(hirelock::multi_lock) == sizeof(hirelock::mutex));
+
+LAW(calls, of_multi_locks_that_are_swapped_as_mutexes)
+{
+    hirelock::client client(law_url());
+    const hirelock::owner owner(client);
+    std::error_code ec;
+    hirelock::mutex left(client, "left"), right(client, "right"), other(client, "other");
+    hirelock::multi_lock few({&left}), many({&left, &right, &other});
+    std::swap(static_cast<hirelock::mutex &>(few), static_cast<hirelock::mutex &>(many));
+    few.lock();
+    check(few.release_each(ec).size() == 3 && !ec);
+    check(many.release_each(owner, ec).size() == 1 && ec == errc::not_owner);
+    few.lock();
+    few.release_each();
+
+    hirelock::mutex any = std::move(few);
+    any.lock();
+    check(left.is_held() && right.is_held() && other.is_held());
+    any.unlock();
+    static_cast<hirelock::mutex &>(many) = std::move(other);
+    check(many.release_each(ec).empty() && ec == errc::invalid); /* it is no multi-lock now */
+}
+
+LAW(calls, of_a_multi_lock_with_as_many_members_as_may_be)
+{
+    hirelock::client client(law_url());
+    std::vector<hirelock::mutex> locks;
+    std::vector<const hirelock::mutex *> members;
+    std::error_code ec;
+    locks.reserve(101);
+    for (int i = 0; i < 101; i++)
+        members.push_back(&locks.emplace_back(client, std::to_string(i).c_str()));
+    hirelock::multi_lock many(members.begin(), members.end(), {}, ec);
+    check(ec == errc::invalid && !many);
+    many = hirelock::multi_lock(members.begin(), members.end() - 1);
+    many.lock();
+    check(many.release_each(ec).size() == 100 && !ec);
 }
 
 LAW(calls, of_a_redlock)
@@ -197,10 +255,11 @@ LAW(calls, of_permits)
     seats.update_lease(three.id(), 2h);
     seats.update_lease(three.id(), 3h, ec);
     check(!ec && seats.validity(three.id()) > 2h);
-    const hirelock::permit four = seats.try_acquire(), five = seats.try_acquire_for(1s);
+    const hirelock::permit four = seats.try_acquire(), five = seats.try_acquire_for(10s);
     check(four && five && seats.acquired() == 5 && seats.acquired(ec) == 5);
     check(!seats.try_acquire() && !seats.try_acquire(ec) && ec == errc::busy);
     check(!seats.try_acquire_for(1ms) && !seats.try_acquire_for(1ms, ec) && ec == errc::timed_out);
+    check(!seats.try_acquire_until(std::chrono::system_clock::now() + 1ms));
     check(!seats.acquire(hirelock::acquire_options().wait(0s), ec) && ec == errc::busy);
 
     one.release();
@@ -210,7 +269,7 @@ LAW(calls, of_permits)
     seats.release(two.id(), ec);
     check(ec == errc::missing && seats.available() == 2);
     three = std::move(two);
-    check(!three);
+    check(!three && seats.try_acquire_until(std::chrono::steady_clock::time_point::max()));
 }
 
 LAW(calls, of_several_permits)
@@ -250,7 +309,7 @@ LAW(calls, of_a_semaphore)
     check(ec == errc::exists);
     doors.acquire(1);
     doors.acquire(1, ec);
-    doors.acquire(1, hirelock::wait_options().wait(1s));
+    doors.acquire(1, hirelock::wait_options().wait(10s));
     check(!ec && doors.available() == 0 && doors.available(ec) == 0);
     check(!doors.try_acquire(1) && !doors.try_acquire(1, ec) && ec == errc::busy);
     check(!doors.try_acquire_for(1, 1ms) && !doors.try_acquire_for(1, 1ms, ec));
@@ -263,6 +322,22 @@ LAW(calls, of_a_semaphore)
     doors.add_permits(2);
     doors.add_permits(-1, ec);
     check(!ec && doors.drain() == 4 && doors.drain(ec) == 0 && !ec);
+}
+
+/* 0 is a semaphore that stays, so no time is rounded down to it. */
+LAW(calls, give_a_semaphore_a_time_of_any_unit)
+{
+    hirelock::client client(law_url());
+    std::error_code ec;
+    hirelock::semaphore stays(client, "stays"), long_one(client, "long");
+    hirelock::semaphore(client, "short").try_set_permits(1, 1us);
+    check(redis_int(law_server(), "PTTL short") != -1);
+    long_one.try_set_permits(1, std::chrono::duration<double, std::ratio<3600>>(1.5), ec);
+    check(!ec && redis_int(law_server(), "PTTL long") > 3600000);
+    stays.try_set_permits(1, std::chrono::hours::max(), ec);
+    check(ec == errc::invalid); /* longer than 10^11 ms */
+    stays.try_set_permits(1, ec);
+    check(!ec && redis_int(law_server(), "PTTL stays") == -1);
 }
 
 LAW(calls, of_a_latch)

@@ -85,6 +85,8 @@ static task visit_all(hirelock::client &client, counter &ended)
     co_await client.ping_async();
     co_await client.fence_set_async(hirelock::fenced_write("data", "1").token(9));
     check(co_await client.fence_token_async("data") == 9);
+    const hirelock::command echo({"ECHO", "x"}); /* g++ 12 takes no list inside of co_await */
+    check((co_await hirelock::run_async(client, echo)).text == "x");
 
     hirelock::mutex lock(client, "stock");
     co_await lock.acquire_async(owner);
@@ -110,6 +112,30 @@ LAW(coroutines, have_values_and_codes)
     hirelock::client client(law_url());
     counter ended;
     visit_all(client, ended);
+    check(ended.wait(1));
+}
+
+static task gather_nothing(hirelock::client &client, counter &ended)
+{
+    const at_end end(ended);
+    const hirelock::owner owner(client);
+    const auto at_once = hirelock::acquire_options().wait(0s);
+    std::error_code ec;
+    hirelock::permits seats(client, "seats");
+    check((co_await seats.acquire_many_async(owner, 2, at_once).redirect_error(ec)).empty());
+    check(ec == errc::busy);
+    check((co_await seats.acquire_many_async(owner, 1000000000).redirect_error(ec)).empty());
+    check(ec == errc::invalid); /* it did not begin */
+    hirelock::multi_lock none;
+    check((co_await none.release_each_async(owner).redirect_error(ec)).empty());
+    check(ec == errc::invalid);
+}
+
+LAW(coroutines, get_no_items_of_a_call_that_failed)
+{
+    hirelock::client client(law_url());
+    counter ended;
+    gather_nothing(client, ended);
     check(ended.wait(1));
 }
 
@@ -147,6 +173,50 @@ LAW(coroutines, go_on_at_once_when_a_call_cannot_begin)
     hirelock::cancel cancel;
     catch_failure(hirelock::mutex(), hirelock::owner(), cancel, code, ended);
     check(ended.count() == 1 && code == errc::invalid);
+}
+
+/* Goes on once, by whatever way it hears of the want of memory. */
+static task echo(hirelock::client &client, bool by_code, std::error_code &code, counter &ended)
+{
+    const at_end end(ended);
+    hirelock::reply got;
+    try {
+        const hirelock::command command = hirelock::command({"ECHO", "x"}).key("x");
+        const auto operation = hirelock::run_async(client, command);
+        if (by_code)
+            got = co_await operation.redirect_error(code);
+        else
+            got = co_await operation;
+        check(!code == (got.text == "x"));
+    } catch (const hirelock::error &failure) {
+        check(!by_code);
+        code = failure.code();
+    } catch (const std::bad_alloc &) {
+        code = errc::no_memory; /* of the command, or of the operation */
+    }
+}
+
+LAW(coroutines, go_on_when_memory_is_short)
+{
+    if (!failing_malloc_available())
+        return;
+    hirelock::client client(law_url());
+    for (const bool by_code : {true, false}) {
+        const auto run = [&] {
+            counter ended;
+            std::error_code code;
+            try {
+                echo(client, by_code, code, ended);
+            } catch (const std::bad_alloc &) {
+                return false; /* of the coroutine itself */
+            }
+            check(ended.wait(1) && ended.count() == 1);
+            check(!code || code == errc::no_memory);
+            return !code;
+        };
+        check(run());
+        check(short_of_memory(run) > 5);
+    }
 }
 
 LAW(coroutines, end_with_the_close_of_their_client)

@@ -3,6 +3,7 @@
 
 /* Codes, exceptions, and handles that are empty. */
 #include "cpp/kit.hpp"
+#include "cpp/plugin.hpp"
 
 #include <string>
 
@@ -24,6 +25,12 @@ LAW(errors, compare_to_the_conditions_of_the_standard)
     check(make_error_code(hirelock::errc::denied) == std::errc::permission_denied);
     check(make_error_code(hirelock::errc::not_supported) == std::errc::not_supported);
     check(make_error_code(hirelock::errc::lost) != std::errc::owner_dead);
+}
+
+LAW(errors, of_a_plug_in_are_those_of_the_program)
+{
+    check(plugin_code() == hirelock::errc::busy);
+    check(&plugin_code().category() == &hirelock::category());
 }
 
 LAW(errors, have_names_and_classes)

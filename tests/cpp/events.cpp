@@ -72,6 +72,23 @@ LAW(events, an_exception_in_a_callback_ends_the_program)
     check(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 }
 
+static counter heard;
+
+static void hear(const hl_event &)
+{
+    heard.add();
+}
+
+LAW(events, of_a_hold_come_to_a_plain_function_too)
+{
+    hirelock::client client(law_url());
+    hirelock::mutex lock(client, "stock");
+    hirelock::hold hold = lock.acquire(hirelock::acquire_options().on_event(hear));
+    lock.force_release();
+    check(code_of([&] { hold.release(); }) == hirelock::errc::lost);
+    check(heard.wait(1));
+}
+
 LAW(events, log_lines_come_to_a_function)
 {
     counter lines;

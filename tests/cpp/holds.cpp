@@ -77,7 +77,7 @@ LAW(hold, of_a_borrowed_owner)
     hirelock::mutex lock(client, "stock");
     hirelock::owner owner(client);
     std::error_code ec;
-    hirelock::hold hold = lock.acquire(hirelock::acquire_options().owned_by(owner).wait(1s));
+    hirelock::hold hold = lock.acquire(hirelock::acquire_options().owned_by(owner).wait(10s));
     check(hold.is_held() && lock.is_held(owner) && !lock.is_held());
     check(lock.hold_count(owner) == 1 && lock.validity(owner) > 0ms && lock.token(owner) == 0);
     hold.dismiss();

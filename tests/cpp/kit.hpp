@@ -78,6 +78,21 @@ template <class Call> std::error_code code_of(Call call)
     return {};
 }
 
+/* Calls `act` with the n-th allocation of this thread failing, n = 0, 1, 2 ..., until none fails;
+ * `act` returns true when it has met no want of memory. Returns how often it did not. */
+template <class Act> long short_of_memory(Act act)
+{
+    long failed = 0;
+    for (;; failed++) {
+        failing_malloc_arm(FAILING_THREAD, failed);
+        const bool is_complete = act();
+        const bool was_met = failing_malloc_disarm();
+        check(is_complete != was_met);
+        if (!was_met)
+            return failed;
+    }
+}
+
 /* So many calls of a client wait. */
 inline bool wait_for_waiters(const hirelock::client &client, std::uint64_t count)
 {

@@ -16,6 +16,7 @@
 #ifdef __cplusplus
 extern "C" {
 #include "support/deadline.h"
+#include "support/failing_malloc.h"
 #include "support/redis_probe.h"
 #else
 #include "support/redis_probe.h"

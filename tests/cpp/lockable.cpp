@@ -120,6 +120,32 @@ LAW(lockable, a_time_point_of_any_clock_is_kept)
     });
 }
 
+/* In no unit of its clock can be told how far it is. */
+LAW(lockable, a_time_point_may_be_as_late_as_its_clock_has_them)
+{
+    using std::chrono::time_point;
+    hirelock::client client(law_url());
+    hirelock::mutex lock(client, "stock");
+    std::unique_lock<hirelock::mutex> guard(lock);
+    counter got;
+    const auto take = [&](auto point) {
+        return std::make_unique<helper>([&lock, &got, point] {
+            check(lock.try_lock_until(point));
+            got.add();
+            lock.unlock();
+        });
+    };
+    const auto first = take(time_point<std::chrono::system_clock, std::chrono::seconds>::max());
+    const auto second = take(time_point<std::chrono::steady_clock, std::chrono::hours>::max());
+    const auto third = take(time_point<std::chrono::system_clock, std::chrono::seconds>(
+        std::chrono::seconds(10413792000))); /* the year 2300 */
+    const auto fourth = take(std::chrono::steady_clock::time_point::max());
+    check(wait_for_waiters(client, 4));
+    check(got.count() == 0);
+    guard.unlock();
+    check(got.wait(4));
+}
+
 LAW(lockable, shared_lock_admits_several_readers)
 {
     hirelock::client client(law_url());
