@@ -17,10 +17,11 @@
  *
  * hl_fence_set() writes with the token of the hold. The server remembers the largest token that has
  * written, in a key beside the data, and refuses a smaller one. One hold may write any number of
- * times.
+ * times. A late write may still be taken until the next holder writes, so it is not for a value
+ * that was computed from the one before.
  *
  * hl_lock_set_and_release() writes and releases in one step, only if the caller still holds the
- * lock. It needs no token.
+ * lock: also a value that was computed from the one before. It needs no token.
  *
  * docs/fencing.md explains both, and shows the same for data in an SQL database.
  *
