@@ -35,12 +35,15 @@ struct cli_command {
     int (*run)(int argc, char **argv);
 };
 
-/* Of the command line: what argp takes for unknown is answered by argp itself, which ends the
- * process with CLI_FAILED. `arg` is for the parser. */
+/* Of the command line. An unknown option ends the process with CLI_FAILED, and so does what the
+ * parser refuses. The argp's one child is that of the server; `arg` is for the parser. */
 void cli_parse(const struct cli_command *command, int argc, char **argv, void *arg);
 
 /* For the parser of a command that takes one NAME: its word, and the end of the words. */
 error_t cli_take_name(const char **name, int key, char *word, struct argp_state *state);
+
+/* The same of a command that takes one PATTERN, or none. */
+error_t cli_take_pattern(const char **pattern, int key, char *word, struct argp_state *state);
 
 /* "hirelock list: <text>" on standard error, the first word being the command's. */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -58,10 +61,13 @@ long long cli_read_time(const char *text);
 
 extern const struct cli_command cli_acl;
 extern const struct cli_command cli_bench;
+extern const struct cli_command cli_deadlocks;
 extern const struct cli_command cli_doctor;
+extern const struct cli_command cli_exporter;
 extern const struct cli_command cli_inspect;
 extern const struct cli_command cli_list;
 extern const struct cli_command cli_run;
+extern const struct cli_command cli_top;
 extern const struct cli_command cli_unlock;
 extern const struct cli_command cli_wait;
 extern const struct cli_command cli_watch;
