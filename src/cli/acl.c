@@ -196,7 +196,8 @@ static int acl_ask_messages(const struct acl_words *words, const char *const **r
     hl_client *client = NULL;
     hl_reply *reply = NULL;
     hl_error err = HL_ERROR_INIT;
-    int status = cli_server_open(&words->server, NULL, &client);
+    struct cli_server server = {.url = words->server.url}; /* the rule is for --prefix only */
+    int status = cli_server_open(&server, NULL, &client);
 
     if (status != CLI_OK)
         return status;

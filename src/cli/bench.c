@@ -269,7 +269,8 @@ static int bench_all(const struct bench_words *words, hl_client *const client[2]
     for (size_t i = 0; words->is_json && i < json_object_array_length(rows); i++)
         cli_print_json(json_object_array_get_idx(rows, i));
     if (!words->is_json)
-        cli_print_table(rows, bench_columns, sizeof(bench_columns) / sizeof(bench_columns[0]));
+        cli_print_table(stdout, rows, bench_columns,
+                        sizeof(bench_columns) / sizeof(bench_columns[0]));
     json_object_put(rows);
     return err.code == 0 ? CLI_OK : cli_failed(&err);
 }

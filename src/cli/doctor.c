@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /* hirelock doctor: what is wrong with the servers, for locks; and whether a lock works there. */
-#include "cli/checks.h"
+#include "cli/checkup.h"
 #include "cli/output.h"
 #include "cli/server.h"
 
@@ -27,19 +27,11 @@ struct doctor_words {
     bool is_json, is_strict, is_read_only;
 };
 
-/* A node, with copies of its texts. */
-struct doctor_node {
-    char address[300], problem[300];
-    bool is_sentinel, is_connected;
-};
-
 struct doctor {
     const struct doctor_words *words;
     hl_client *client;
-    bool is_encrypted;
-    struct doctor_node node[DOCTOR_NODES];
-    size_t nodes, more_nodes; /* more: without a place here */
-    const char *told;         /* the node that is being told of */
+    struct cli_node node[DOCTOR_NODES];
+    const char *told; /* the node that is being told of */
     unsigned counts[CLI_STATE_PROBLEM + 1];
 };
 
@@ -130,71 +122,20 @@ static void doctor_tell(const struct cli_finding *finding, void *arg)
         printf("%*s-> %s\n", DOCTOR_INDENT, "", finding->fix);
 }
 
-static void doctor_note_node(const hl_node *node, void *arg)
+static void doctor_look_at(struct doctor *doctor, const struct cli_node *node)
 {
-    struct doctor *doctor = arg;
+    static const struct cli_checkup_effort effort = {DOCTOR_PINGS, DOCTOR_SPAN_MS};
+    struct cli_checkup checkup;
 
-    if (doctor->nodes == DOCTOR_NODES) {
-        doctor->more_nodes++;
-        return;
-    }
-    struct doctor_node *mine = &doctor->node[doctor->nodes++];
-    snprintf(mine->address, sizeof(mine->address), "%s", node->address);
-    snprintf(mine->problem, sizeof(mine->problem), "%s", node->problem ? node->problem : "");
-    mine->is_sentinel = node->role == HL_NODE_SENTINEL;
-    mine->is_connected = node->is_connected;
-}
-
-static void doctor_ping(const struct doctor *doctor, const char *node, struct cli_pulse *pulse)
-{
-    static const char *const words[] = {"PING"};
-    hl_command command = HL_COMMAND_INIT;
-
-    command.flags = HL_COMMAND_READS;
-    command.words = words;
-    command.word_count = 1;
-    command.node = node;
-    for (int i = 0; i < DOCTOR_PINGS; i++) {
-        hl_reply *reply = NULL;
-        int64_t began = cli_pulse_now();
-        if (hl_client_command(doctor->client, &command, &reply, NULL) == 0)
-            cli_pulse_add(pulse, cli_pulse_now() - began);
-        hl_reply_free(reply);
-    }
-}
-
-/* rediss, rediss-sentinel, rediss-cluster, valkeys */
-static bool doctor_is_encrypted(const char *url)
-{
-    return strncmp(url, "rediss", 6) == 0 || strncmp(url, "valkeys", 7) == 0;
-}
-
-/* A path, or a loopback address (RFC 5735, RFC 4291). */
-static bool doctor_is_local(const char *address)
-{
-    static const char *const locals[] = {"/", "127.", "[::1]", "::1", "localhost:"};
-
-    for (size_t i = 0; i < sizeof(locals) / sizeof(locals[0]); i++)
-        if (strncmp(address, locals[i], strlen(locals[i])) == 0)
-            return true;
-    return false;
-}
-
-static void doctor_look_at(struct doctor *doctor, const struct doctor_node *node)
-{
-    struct cli_checkup checkup = {.is_encrypted = doctor->is_encrypted,
-                                  .is_local = doctor_is_local(node->address)};
-
-    doctor_ping(doctor, node->address, &checkup.pulse);
-    cli_facts_gather(doctor->client, node->address, DOCTOR_SPAN_MS, &checkup.facts);
+    cli_checkup_gather(doctor->client, cli_server_url(&doctor->words->server), node->address,
+                       &effort, &checkup);
     cli_checks_run(&checkup, doctor_tell, doctor);
     if (!doctor->words->is_json)
         cli_pulse_draw(&checkup.pulse, stdout);
-    cli_facts_free(&checkup.facts);
-    cli_pulse_free(&checkup.pulse);
+    cli_checkup_free(&checkup);
 }
 
-static void doctor_visit(struct doctor *doctor, const struct doctor_node *node)
+static void doctor_visit(struct doctor *doctor, const struct cli_node *node)
 {
     struct cli_finding finding = {.check = "connection", .state = CLI_STATE_PROBLEM};
 
@@ -262,15 +203,16 @@ static int doctor_run(int argc, char **argv)
 
     cli_parse(&cli_doctor, argc, argv, &words);
     doctor.words = &words;
-    doctor.is_encrypted = doctor_is_encrypted(cli_server_url(&words.server));
-    int status = cli_server_open(&words.server, NULL, &doctor.client);
-    if (status == CLI_OK && hl_client_nodes(doctor.client, doctor_note_node, &doctor) < 0)
-        status = CLI_FAILED;
+    int status = cli_server_open(&words.server, NULL, &doctor.client), nodes = 0;
     if (status == CLI_OK) {
-        for (size_t i = 0; i < doctor.nodes; i++)
+        nodes = cli_server_nodes(doctor.client, doctor.node, DOCTOR_NODES);
+        status = nodes < 0 ? CLI_FAILED : CLI_OK;
+    }
+    if (status == CLI_OK) {
+        for (int i = 0; i < nodes && i < DOCTOR_NODES; i++)
             doctor_visit(&doctor, &doctor.node[i]);
-        if (doctor.more_nodes > 0)
-            cli_say("%zu nodes more were not looked at", doctor.more_nodes);
+        if (nodes > DOCTOR_NODES)
+            cli_say("%d nodes more were not looked at", nodes - DOCTOR_NODES);
         if (!words.is_read_only)
             doctor_try_lock(&doctor);
         status = doctor_sum_up(&doctor);

@@ -2,10 +2,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/escape.h"
 
+#include <langinfo.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ESCAPE_WIDTH = 4 }; /* "\x1b" */
 
@@ -33,12 +35,14 @@ static size_t escape_read(const unsigned char *at, size_t left, uint32_t *ret_po
     return point < least[length] || point > 0x10ffff || is_surrogate ? 0 : length;
 }
 
-/* Unicode: C0 and C1, marks of direction, line and paragraph separators, the byte order mark. */
+/* Unicode: C0 and C1, marks of direction, line and paragraph separators, the byte order mark, the
+ * soft hyphen, and tags: what is not seen, or moves what is. */
 static bool escape_is_control(uint32_t point)
 {
     return point < 0x20 || (point >= 0x7f && point < 0xa0) ||
            (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
-           (point >= 0x2060 && point <= 0x206f) || point == 0xfeff;
+           (point >= 0x2060 && point <= 0x206f) || point == 0xfeff || point == 0xad ||
+           point == 0x61c || (point >= 0xe0000 && point <= 0xe007f);
 }
 
 static char *escape_byte(char *to, unsigned char byte)
@@ -71,4 +75,20 @@ json_object *cli_escaped(const char *bytes, size_t length)
     json_object *string = json_object_new_string_len(text, (int)(to - text));
     free(text);
     return string;
+}
+
+char *cli_for_locale(const char *text)
+{
+    bool is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    char *written = malloc(ESCAPE_WIDTH * strlen(text) + 1), *to = written;
+
+    if (!written)
+        return NULL;
+    for (; *text; text++)
+        if (is_utf8 || (unsigned char)*text < 0x80)
+            *to++ = *text;
+        else
+            to = escape_byte(to, (unsigned char)*text);
+    *to = '\0';
+    return written;
 }

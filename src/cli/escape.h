@@ -11,4 +11,8 @@
  * bytes that are no UTF-8, are "\xNN"; a backslash is "\\". NULL when memory is out. */
 json_object *cli_escaped(const char *bytes, size_t length);
 
+/* The same text for a terminal of this locale: if that has no UTF-8, all that is not ASCII is
+ * "\xNN". Owned by the caller; NULL when memory is out. */
+char *cli_for_locale(const char *text);
+
 #endif

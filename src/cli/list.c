@@ -23,6 +23,7 @@ struct list_state {
     json_object *locks; /* of the table */
     long long began_ms, told_ms;
     bool has_told;
+    bool has_missed; /* a node, and has said so */
 };
 
 static error_t list_parse(int key, char *word, struct argp_state *state)
@@ -45,13 +46,8 @@ static error_t list_parse(int key, char *word, struct argp_state *state)
         if (*end || words->limit < 1 || word[0] == '-')
             argp_error(state, "'%s' is no number from 1", word);
         return 0;
-    case ARGP_KEY_ARG:
-        if (words->pattern)
-            argp_error(state, "one PATTERN, please; quote it for the shell");
-        words->pattern = word;
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_take_pattern(&words->pattern, key, word, state);
     }
 }
 
@@ -73,7 +69,8 @@ static const struct argp list_argp = {
            "HL_CLIENT_HOLDER_INFO. A fair lock is told from others while owners wait for it, "
            "permits while some are out. Spin locks and members of multi-locks are plain locks. "
            "Semaphores and latches are plain numbers: 'hirelock inspect' shows one by its name. "
-           "Waiters of Redisson's plain locks are in no queue, and not counted.",
+           "WAITERS are the clients in a lock's queue: those of read-write locks, spin locks and "
+           "Redisson's plain locks are in none.",
     .children = list_children};
 
 static const struct cli_column list_columns[] = {{"name", "NAME", NULL, false},
@@ -84,10 +81,11 @@ static const struct cli_column list_columns[] = {{"name", "NAME", NULL, false},
                                                  {"waiters", "WAITERS", NULL, true},
                                                  {"levels", "LEVELS", NULL, true}};
 
-static void list_found(json_object *lock, void *arg)
+static void list_found(const struct cli_name *name, json_object *lock, void *arg)
 {
     struct list_state *state = arg;
 
+    (void)name;
     if (state->is_json) {
         cli_print_json(lock);
         json_object_put(lock);
@@ -96,16 +94,33 @@ static void list_found(json_object *lock, void *arg)
     }
 }
 
-static void list_progress(uint64_t keys, void *arg)
+static bool list_progress(uint64_t keys, void *arg)
 {
     struct list_state *state = arg;
     long long now_ms = cli_now_ms();
 
     if (now_ms - state->began_ms < LIST_QUIET_MS || now_ms - state->told_ms < LIST_PROGRESS_MS)
-        return;
+        return true;
     state->told_ms = now_ms;
     state->has_told = true;
     fprintf(stderr, "\r%llu names so far ...", (unsigned long long)keys);
+    return true;
+}
+
+static void list_clear_progress(struct list_state *state)
+{
+    if (state->has_told)
+        fputs("\r\033[K", stderr);
+    state->has_told = false;
+}
+
+static void list_missed(const char *where, const hl_error *err, void *arg)
+{
+    struct list_state *state = arg;
+
+    list_clear_progress(state);
+    cli_say("%s was not read: %s", where, err->text);
+    state->has_missed = true;
 }
 
 static const char *list_name(const void *lock)
@@ -137,22 +152,12 @@ static json_object *list_sorted(json_object *locks)
     return sorted;
 }
 
-/* The prefix means itself: in a pattern some of its letters would mean more. */
-static char *list_pattern(const struct list_words *words)
+/* What was not read has been said already. */
+static int list_status(const struct list_state *state, int rc, const hl_error *err)
 {
-    const char *prefix = words->server.prefix ? words->server.prefix : "";
-    const char *pattern = words->pattern ? words->pattern : "*";
-    char *text = malloc(2 * strlen(prefix) + strlen(pattern) + 1), *to = text;
-
-    if (!text)
-        return NULL;
-    for (; *prefix; prefix++) {
-        if (strchr("*?[]\\^", *prefix))
-            *to++ = '\\';
-        *to++ = *prefix;
-    }
-    memcpy(to, pattern, strlen(pattern) + 1);
-    return text;
+    if (rc == 0)
+        return CLI_OK;
+    return state->has_missed ? cli_status(rc) : cli_failed(err);
 }
 
 static int list_all(const struct list_words *words, hl_client *client, const char *pattern)
@@ -167,14 +172,17 @@ static int list_all(const struct list_words *words, hl_client *client, const cha
                                       .limit = words->limit,
                                       .found = list_found,
                                       .progress = isatty(STDERR_FILENO) ? list_progress : NULL,
+                                      .missed = list_missed,
                                       .arg = &state};
-    int status = cli_survey(&survey);
+    hl_error err = HL_ERROR_INIT;
+    int rc = cli_survey(&survey, &err);
 
-    if (state.has_told)
-        fputs("\r\033[K", stderr);
+    list_clear_progress(&state);
+    int status = list_status(&state, rc, &err);
     state.locks = list_sorted(state.locks);
-    if (status == CLI_OK && json_object_array_length(state.locks) > 0)
-        cli_print_table(state.locks, list_columns, sizeof(list_columns) / sizeof(list_columns[0]));
+    if (json_object_array_length(state.locks) > 0)
+        cli_print_table(stdout, state.locks, list_columns,
+                        sizeof(list_columns) / sizeof(list_columns[0]));
     else if (status == CLI_OK && !words->is_json)
         cli_say("no lock is held");
     json_object_put(state.locks);
@@ -185,12 +193,14 @@ static int list_run(int argc, char **argv)
 {
     struct list_words words = {0};
     hl_client *client = NULL;
+    char *pattern = NULL;
 
     cli_parse(&cli_list, argc, argv, &words);
-    char *pattern = list_pattern(&words);
     int status = cli_server_open(&words.server, NULL, &client);
-    if (status == CLI_OK)
+    if (status == CLI_OK) {
+        pattern = cli_survey_pattern(&words.server, words.pattern);
         status = pattern ? list_all(&words, client, pattern) : CLI_FAILED;
+    }
     free(pattern);
     cli_server_close(&words.server, client);
     return status;

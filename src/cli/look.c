@@ -11,10 +11,13 @@
 
 /*
  * KEYS name tag queue fair token ids
- * reply {type, pttl, now_ms, waiters, token, tag, mode, size, value, available, field, count, ...}
+ * reply {type, pttl, now_ms, waiters, token, tag, mode, size, value, available, fair, queued_ms,
+ *        field, count, ...}
  *
  * type is "other" for a hash that is no lock. Of a hash up to 32 fields are told, of a string the
- * first bytes. A user may be denied the keys beside the name: then these are as if not there.
+ * first bytes. The user needs the rights to all six keys. What a command of the script is denied
+ * or finds of another type is as if not there. The score of the queue is the time of arrival in
+ * microseconds (lua/queue.lua); those of a fair lock's tell none.
  */
 const char cli_look_script[] =
     "local name, tag, queue, fair, token, ids = unpack(KEYS)\n"
@@ -30,10 +33,14 @@ const char cli_look_script[] =
     "  local ending = string.match(field, '^[%x-]+:%-?%d+(:?%l*)$')\n"
     "  return ending == '' or ending == ':write' or ending == ':rest'\n"
     "end\n"
-    "local waiters = count(call('ZCARD', queue)) + count(call('LLEN', fair))\n"
+    "local fairs = count(call('LLEN', fair))\n"
+    "local waiters = count(call('ZCARD', queue)) + fairs\n"
+    "local first = tonumber(call('ZRANGE', queue, 0, 0, 'WITHSCORES')[2] or '')\n"
+    "local queued = first and (time[1] * 1000000 + time[2] - first) / 1000\n"
     "local fences = call('GET', token)\n"
     "local reply = {kind, redis.call('PTTL', name), now, waiters, text(fences, 24),\n"
-    "  text(call('GET', tag), 512), false, 0, false, 0, count(call('LLEN', fair))}\n"
+    "  text(call('GET', tag), 512), false, 0, false, 0, fairs,\n"
+    "  fairs == 0 and queued and math.max(0, queued) or -1}\n"
     "if kind == 'string' then\n"
     "  reply[9] = text(call('GETRANGE', name, 0, 79), 80)\n"
     "  reply[8] = count(call('ZCOUNT', ids, '(' .. now, '+inf'))\n"
@@ -70,6 +77,7 @@ enum {
     LOOK_VALUE, /* of a string */
     LOOK_PERMITS,
     LOOK_FAIR,
+    LOOK_QUEUED,
     LOOK_FIELDS
 };
 
@@ -281,6 +289,8 @@ static void look_read_hash(json_object *lock, const hl_reply *reply)
     look_add(lock, "levels", best ? cli_reply_number(reply, best + 1) : 0);
     look_add(lock, "owners", best ? fields : 0);
     look_add(lock, "waiters", cli_reply_number(reply, LOOK_WAITERS));
+    if (cli_reply_number(reply, LOOK_QUEUED) >= 0)
+        look_add(lock, "queued_ms", cli_reply_number(reply, LOOK_QUEUED));
     if (cli_reply_text(reply, LOOK_TOKEN))
         look_add_text(lock, "token_counter", cli_reply_text(reply, LOOK_TOKEN)->text,
                       cli_reply_text(reply, LOOK_TOKEN)->length);
@@ -294,8 +304,7 @@ static void look_read_string(json_object *lock, const hl_reply *reply)
 {
     const hl_reply *value = cli_reply_text(reply, LOOK_VALUE);
     bool is_permits = cli_reply_number(reply, LOOK_PERMITS) > 0;
-    char holder[48];
-    char *end = NULL;
+    char holder[48], digits[24];
 
     if (is_permits) {
         long long out = cli_reply_number(reply, LOOK_SIZE);
@@ -306,8 +315,10 @@ static void look_read_string(json_object *lock, const hl_reply *reply)
         json_object_object_add(lock, "holder", json_object_new_string(holder));
         return;
     }
-    long long number = value ? strtoll(value->text, &end, 10) : 0;
-    bool is_number = value && value->length > 0 && end == value->text + value->length;
+    long long number = value ? strtoll(value->text, NULL, 10) : 0;
+    snprintf(digits, sizeof(digits), "%lld", number);
+    bool is_number = value && value->length == strlen(digits) &&
+                     memcmp(digits, value->text, value->length) == 0; /* not 007, not 10^30 */
     json_object_object_add(lock, "kind", json_object_new_string(is_number ? "number" : "value"));
     if (is_number)
         look_add(lock, "available", number);

@@ -10,6 +10,7 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct cli_column {
     const char *key;   /* of the objects */
@@ -20,15 +21,21 @@ struct cli_column {
 };
 
 /* A table of the objects in an array. An object without a key leaves its place empty. */
-void cli_print_table(const json_object *rows, const struct cli_column *columns, size_t count);
+void cli_print_table(FILE *to, const json_object *rows, const struct cli_column *columns,
+                     size_t count);
 
 /* One object, a line for each column whose key it has. */
-void cli_print_lines(const json_object *row, const struct cli_column *columns, size_t count);
+void cli_print_lines(FILE *to, const json_object *row, const struct cli_column *columns,
+                     size_t count);
 
 /* JSON on one line. */
 void cli_print_json(const json_object *value);
 
-/* For cli_column.say: milliseconds as "1.4s", "12m08s", "3h05m"; less than 0: "no end". */
+/* Milliseconds as "1.4s", "12m08s", "3h05m"; less than 0: "no end". */
+enum { CLI_MS = 32 };
+void cli_write_ms(long long ms, char text[CLI_MS]);
+
+/* The same, for cli_column.say. */
 char *cli_say_ms(const json_object *value);
 
 #endif

@@ -79,3 +79,14 @@ void cli_pulse_draw(const struct cli_pulse *pulse, FILE *to)
         fprintf(to, "  < %8.3f ms %7zu %s\n", (double)(1U << i) / 1000, counts[i], bar);
     }
 }
+
+void cli_pulse_count(const struct cli_pulse *pulse, hl_histogram *histogram)
+{
+    for (size_t i = 0; i < pulse->count; i++) {
+        uint64_t us = (uint64_t)pulse->ns[i] / 1000;
+        histogram->bucket[pulse_bucket(pulse->ns[i])]++;
+        histogram->count++;
+        histogram->sum_us += us;
+        histogram->max_us = us > histogram->max_us ? us : histogram->max_us;
+    }
+}

@@ -4,6 +4,8 @@
 #ifndef CLI_PULSE_H
 #define CLI_PULSE_H
 
+#include <hirelock/client.h>
+
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,5 +27,8 @@ int64_t cli_pulse_at(struct cli_pulse *pulse, double share);
 
 /* A line for each power of two of microseconds between the first and the last one. */
 void cli_pulse_draw(const struct cli_pulse *pulse, FILE *to);
+
+/* Adds the times to the library's histogram, whose buckets are these powers of two. */
+void cli_pulse_count(const struct cli_pulse *pulse, hl_histogram *histogram);
 
 #endif

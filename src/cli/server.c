@@ -3,6 +3,7 @@
 /* A URL may have a password: it is wiped from the command line, which ps(1) shows to all users. */
 #include "cli/server.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ static error_t server_parse(int key, char *word, struct argp_state *state)
         cli_server_take_url(server, word);
         return 0;
     case 'p':
-        server->prefix = word;
+        free(server->prefix);
+        server->prefix = strdup(word);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -50,10 +52,51 @@ const char *cli_server_url(const struct cli_server *server)
     return "redis://127.0.0.1";
 }
 
-int cli_failed(const hl_error *err)
+/* "redis://user:password@host": an @ stands nowhere else in a URL. */
+char *cli_server_shown_url(const struct cli_server *server)
 {
-    cli_say("%s", err->text);
-    switch (err->code) {
+    char *url = server->url ? strdup(server->url) : NULL;
+    char *at = url ? strchr(url, '@') : NULL, *login = at ? strstr(url, "://") : NULL;
+
+    if (!login)
+        return url;
+    login += strlen("://");
+    char *colon = memchr(login, ':', (size_t)(at - login));
+    if (colon == login)
+        at++;
+    if (colon)
+        memmove(colon, at, strlen(at) + 1);
+    return url;
+}
+
+struct server_nodes {
+    struct cli_node *nodes;
+    size_t count, most;
+};
+
+static void server_note_node(const hl_node *node, void *arg)
+{
+    struct server_nodes *all = arg;
+
+    if (all->count == all->most)
+        return;
+    struct cli_node *mine = &all->nodes[all->count++];
+    snprintf(mine->address, sizeof(mine->address), "%s", node->address);
+    snprintf(mine->problem, sizeof(mine->problem), "%s", node->problem ? node->problem : "");
+    mine->is_sentinel = node->role == HL_NODE_SENTINEL;
+    mine->is_connected = node->is_connected;
+}
+
+int cli_server_nodes(hl_client *client, struct cli_node *ret_nodes, size_t most)
+{
+    struct server_nodes all = {.nodes = ret_nodes, .most = most};
+
+    return hl_client_nodes(client, server_note_node, &all);
+}
+
+int cli_status(int code)
+{
+    switch (code) {
     case HL_ECONN:
     case HL_EPROTO:
         return CLI_NO_SERVER;
@@ -67,7 +110,32 @@ int cli_failed(const hl_error *err)
     }
 }
 
-int cli_server_open(const struct cli_server *server, const hl_client_options *options,
+int cli_failed(const hl_error *err)
+{
+    cli_say("%s", err->text);
+    return cli_status(err->code);
+}
+
+/* The client's prefix is that of each name that it makes. */
+static int server_find_prefix(struct cli_server *server, hl_client *client, hl_error *err)
+{
+    static const char word[] = "x";
+    hl_lock *lock = NULL;
+    int rc = hl_lock_new(client, word, &lock, err);
+
+    if (rc < 0)
+        return rc;
+    server->prefix =
+        strndup(hl_lock_name(lock, NULL), strlen(hl_lock_name(lock, NULL)) - strlen(word));
+    hl_lock_free(lock);
+    if (server->prefix)
+        return 0;
+    err->code = HL_ENOMEM;
+    snprintf(err->text, sizeof(err->text), "out of memory");
+    return err->code;
+}
+
+int cli_server_open(struct cli_server *server, const hl_client_options *options,
                     hl_client **ret_client)
 {
     hl_client_options mine = HL_CLIENT_OPTIONS_INIT;
@@ -77,13 +145,19 @@ int cli_server_open(const struct cli_server *server, const hl_client_options *op
         mine = *options;
     mine.name_prefix = server->prefix;
     mine.flags |= HL_CLIENT_ENVIRONMENT;
-    return hl_client_open(cli_server_url(server), &mine, ret_client, &err) == 0 ? CLI_OK
-                                                                                : cli_failed(&err);
+    if (hl_client_open(cli_server_url(server), &mine, ret_client, &err) < 0)
+        return cli_failed(&err);
+    if (server->prefix || server_find_prefix(server, *ret_client, &err) == 0)
+        return CLI_OK;
+    hl_client_close(*ret_client);
+    *ret_client = NULL;
+    return cli_failed(&err);
 }
 
 void cli_server_close(struct cli_server *server, hl_client *client)
 {
     hl_client_close(client);
     free(server->url);
-    server->url = NULL;
+    free(server->prefix);
+    server->url = server->prefix = NULL;
 }

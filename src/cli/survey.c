@@ -2,6 +2,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/survey.h"
 
+#include "cli/glance.h"
+#include "cli/scan.h"
+
 #include <fnmatch.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -9,34 +12,25 @@
 #include <string.h>
 
 enum {
-    SURVEY_COUNT = 500,      /* of a SCAN; its answer is to stay within the library's bounds */
-    SURVEY_UNDER_WAY = 2000, /* looks at a time */
-    SURVEY_NODES = 1024,
-    SURVEY_WHERE = 300
+    SURVEY_UNDER_WAY = 2000 /* looks at a time */
 };
 
 struct survey_state {
     const struct cli_survey *survey;
-    char node[SURVEY_NODES][SURVEY_WHERE];
-    size_t nodes;
-    bool has_slots;       /* it is a cluster */
-    const char *where;    /* the node that is gone through now */
-    char *sha;            /* of the script, loaded there; owned */
-    struct cli_look look; /* scratch of the scanning thread */
+    struct cli_nodes nodes;
+    const char *where; /* the node that is gone through now */
+    char *sha;         /* of the script, loaded there; owned */
+    bool is_value;     /* the keys of this pass are strings */
     uint64_t keys;
+    bool is_stopped; /* by progress() */
 
     pthread_mutex_t mutex; /* guards all below, and `found` */
     pthread_cond_t answered;
     unsigned under_way;
     uint64_t found;
-    hl_error err; /* the first failure */
-};
+    hl_error err; /* the first failure at this node */
 
-struct survey_look {
-    struct survey_state *state;
-    struct cli_name name;
-    bool has_script; /* it was sent with the script's text */
-    char bytes[];
+    hl_error first; /* of all nodes that were missed */
 };
 
 static void survey_fail(struct survey_state *state, const hl_error *err)
@@ -47,43 +41,11 @@ static void survey_fail(struct survey_state *state, const hl_error *err)
     pthread_mutex_unlock(&state->mutex);
 }
 
-static void survey_note_node(const hl_node *node, void *arg)
-{
-    struct survey_state *state = arg;
-    bool is_empty = state->has_slots && node->slots == 0;
-
-    if (node->role == HL_NODE_SENTINEL || is_empty)
-        return;
-    if (state->nodes == SURVEY_NODES) {
-        survey_fail(state,
-                    &(hl_error){.code = HL_ENOTSUP, .text = "the cluster has too many nodes"});
-        return;
-    }
-    snprintf(state->node[state->nodes++], SURVEY_WHERE, "%s", node->address);
-}
-
-static void survey_note_slots(const hl_node *node, void *arg)
-{
-    struct survey_state *state = arg;
-
-    state->has_slots = state->has_slots || node->slots > 0;
-}
-
-/* A node of a cluster may have no slots, and so no keys. */
-static void survey_note_nodes(struct survey_state *state)
-{
-    hl_client *client = state->survey->client;
-
-    if (hl_client_nodes(client, survey_note_slots, state) < 0 ||
-        hl_client_nodes(client, survey_note_node, state) < 0)
-        survey_fail(state, hl_err_last());
-}
-
 static bool survey_is_over(struct survey_state *state)
 {
     pthread_mutex_lock(&state->mutex);
     bool is_full = state->survey->limit > 0 && state->found >= state->survey->limit;
-    bool is_over = state->err.code < 0 || is_full;
+    bool is_over = state->err.code < 0 || is_full || state->is_stopped;
     pthread_mutex_unlock(&state->mutex);
     return is_over;
 }
@@ -96,97 +58,62 @@ static void survey_wait_below(struct survey_state *state, unsigned most)
     pthread_mutex_unlock(&state->mutex);
 }
 
-/* The thread of the callbacks has its own look for the second copy. */
-static int survey_send(struct survey_look *asked, const char *sha, struct cli_look *look,
-                       hl_reply_cb done)
+static void survey_end_look(struct survey_state *state, const struct cli_name *name,
+                            json_object *lock)
 {
-    asked->has_script = !sha;
-    if (!cli_look_begin(look, &asked->name, sha))
-        return HL_EINVAL;
-    return hl_client_command_async(asked->state->survey->client, &look->command, done, asked);
-}
-
-static void survey_end_look(struct survey_look *asked, json_object *lock)
-{
-    struct survey_state *state = asked->state;
     const struct cli_survey *survey = state->survey;
 
     pthread_mutex_lock(&state->mutex);
     bool is_wanted = lock && (survey->limit == 0 || state->found < survey->limit);
     if (is_wanted) {
         state->found++;
-        survey->found(lock, survey->arg);
+        survey->found(name, lock, survey->arg);
     }
     state->under_way--;
     pthread_cond_signal(&state->answered);
     pthread_mutex_unlock(&state->mutex);
     if (lock && !is_wanted)
         json_object_put(lock);
-    free(asked);
 }
 
-static bool survey_lacks_script(const struct survey_look *asked, int code, const hl_error *err)
-{
-    return code == HL_ESERVER && !asked->has_script && strstr(err->text, "NOSCRIPT") != NULL;
-}
-
-static bool survey_send_script(struct survey_look *asked, hl_reply_cb done)
-{
-    struct cli_look *look = malloc(sizeof(*look));
-    int rc = look ? survey_send(asked, NULL, look, done) : HL_ENOMEM;
-
-    free(look);
-    return rc == 0;
-}
-
-/* A string without an expiry is no lock. */
-static bool survey_is_lock(json_object *lock)
+/* A string without an expiry is no lock. That of permits is found by the key beside it. */
+static bool survey_is_lock(const struct survey_state *state, json_object *lock)
 {
     const char *kind = json_object_get_string(json_object_object_get(lock, "kind"));
-    bool is_string = strcmp(kind, "value") == 0 || strcmp(kind, "number") == 0;
 
-    return !is_string || json_object_get_int64(json_object_object_get(lock, "lease_left_ms")) >= 0;
+    if (strcmp(kind, "value") == 0 || strcmp(kind, "number") == 0)
+        return json_object_get_int64(json_object_object_get(lock, "lease_left_ms")) >= 0;
+    return !state->is_value;
 }
 
-static void survey_looked(int code, const hl_reply *reply, const hl_error *err, void *arg)
+static void survey_looked(const struct cli_glance *seen, void *arg)
 {
-    struct survey_look *asked = arg;
+    struct survey_state *state = arg;
+    json_object *lock = seen->lock;
 
-    /* Another node serves the slot by now, or somebody has flushed the scripts. */
-    if (survey_lacks_script(asked, code, err) && survey_send_script(asked, survey_looked))
-        return;
     /* No lock has a name whose keys are in several slots. */
-    bool is_no_lock = code == HL_ESERVER && strstr(err->text, "CROSSSLOT");
-    if (code < 0 && !is_no_lock)
-        survey_fail(asked->state, err);
-    json_object *lock = code == 0 ? cli_look_read(&asked->name, reply) : NULL;
-    if (lock && !survey_is_lock(lock)) {
+    bool is_no_lock = seen->code == HL_ESERVER && strstr(seen->err->text, "CROSSSLOT");
+    if (seen->code < 0 && !is_no_lock)
+        survey_fail(state, seen->err);
+    if (lock && !survey_is_lock(state, lock)) {
         json_object_put(lock);
         lock = NULL;
     }
-    survey_end_look(asked, lock);
+    survey_end_look(state, &seen->name, lock);
 }
 
 static void survey_look(struct survey_state *state, const char *bytes, size_t length)
 {
-    struct survey_look *asked = malloc(sizeof(*asked) + length + 1);
+    const struct cli_name name = {bytes, length, state->survey->prefix};
 
-    if (!asked) {
-        survey_fail(state, &(hl_error){.code = HL_ENOMEM, .text = "there is no memory left"});
-        return;
-    }
-    memcpy(asked->bytes, bytes, length);
-    asked->bytes[length] = '\0';
-    asked->state = state;
-    asked->name = (struct cli_name){asked->bytes, length, state->survey->prefix};
     pthread_mutex_lock(&state->mutex);
     state->under_way++;
     pthread_mutex_unlock(&state->mutex);
-    int rc = survey_send(asked, state->sha, &state->look, survey_looked);
+    int rc = cli_glance(state->survey->client, &name, state->sha, survey_looked, state);
     if (rc < 0 && rc != HL_EINVAL) /* a longer name is no lock */
         survey_fail(state, hl_err_last());
     if (rc < 0)
-        survey_end_look(asked, NULL);
+        survey_end_look(state, &name, NULL);
 }
 
 /* A pass of SCAN: keys of this type that match; `name_of` has the name of the lock in the key. */
@@ -200,9 +127,9 @@ struct survey_pass {
 static bool survey_is_beside(const char *key)
 {
     static const char *const prefixes[] = {
-        "hirelock_queue:",      "hirelock_fence:",      "hirelock_holder:",
-        "hirelock_rw_writer:",  "hirelock_fair:",       "hirelock_note:",
-        "redisson_lock_token:", "redisson_lock_queue:", "redisson_lock_timeout:"};
+        "hirelock_queue:",      "hirelock_fence:",       "hirelock_holder:", "hirelock_waiter:",
+        "hirelock_rw_writer:",  "hirelock_fair:",        "hirelock_note:",   "redisson_lock_token:",
+        "redisson_lock_queue:", "redisson_lock_timeout:"};
 
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
         if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0)
@@ -231,38 +158,24 @@ static bool survey_name_of_value(const struct survey_state *state, const hl_repl
 static bool survey_name_of_permits(const struct survey_state *state, const hl_reply *key,
                                    const char **ret_name, size_t *ret_length)
 {
-    size_t length = key->length - strlen(":timeout");
+    size_t ending = strlen(":timeout");
+    size_t length = key->length > ending ? key->length - ending : 0;
     bool is_braced = length > 2 && key->text[0] == '{' && key->text[length - 1] == '}';
     char name[CLI_LOOK_KEY];
 
     *ret_name = key->text + (is_braced ? 1 : 0);
     *ret_length = length - (is_braced ? 2 : 0);
-    if (*ret_length >= sizeof(name))
+    if (*ret_length == 0 || *ret_length >= sizeof(name))
         return false;
     memcpy(name, *ret_name, *ret_length);
     name[*ret_length] = '\0';
     return fnmatch(state->survey->pattern, name, 0) == 0;
 }
 
-static int survey_scan(struct survey_state *state, const struct survey_pass *pass,
-                       const char *cursor, unsigned count, hl_reply **ret_reply)
+static void survey_tell_progress(struct survey_state *state)
 {
-    char number[16];
-    const char *words[] = {"SCAN",  cursor, "MATCH", pass->pattern,
-                           "COUNT", number, "TYPE",  pass->type};
-    hl_command command = HL_COMMAND_INIT;
-    hl_error err = HL_ERROR_INIT;
-
-    snprintf(number, sizeof(number), "%u", count);
-    command.flags = HL_COMMAND_READS;
-    command.words = words;
-    command.word_count = sizeof(words) / sizeof(words[0]);
-    command.node = state->where;
-    int rc = hl_client_command(state->survey->client, &command, ret_reply, &err);
-    bool is_beyond = rc == HL_EPROTO && count > 1;
-    if (rc < 0 && !is_beyond)
-        survey_fail(state, &err);
-    return rc;
+    if (state->survey->progress && !state->is_stopped)
+        state->is_stopped = !state->survey->progress(state->keys, state->survey->arg);
 }
 
 /* The keys of one step. */
@@ -278,53 +191,42 @@ static void survey_step(struct survey_state *state, const struct survey_pass *pa
         if (key && pass->name_of(state, key, &name, &length))
             survey_look(state, name, length);
     }
-    if (state->survey->progress)
-        state->survey->progress(state->keys, state->survey->arg);
+    survey_tell_progress(state);
     survey_wait_below(state, SURVEY_UNDER_WAY);
 }
 
-/* Long keys make an answer too big: then it asks for fewer. */
 static void survey_go_through(struct survey_state *state, const struct survey_pass *pass)
 {
-    char cursor[32] = "0";
-    unsigned count = SURVEY_COUNT;
-
-    do {
-        hl_reply *reply = NULL;
-        int rc = survey_scan(state, pass, cursor, count, &reply);
-        const hl_reply *next = cli_reply_text(reply, 0);
-        if (rc == HL_EPROTO)
-            count = count > 3 ? count / 4 : 1;
-        if (next && reply->element_count > 1) {
-            snprintf(cursor, sizeof(cursor), "%s", next->text);
-            survey_step(state, pass, reply->elements[1]);
-        }
-        hl_reply_free(reply);
-        if (rc == 0 && !next)
-            survey_fail(state,
-                        &(hl_error){.code = HL_EPROTO, .text = "an answer that is no SCAN's"});
-        if (rc == 0 && strcmp(cursor, "0") == 0)
-            break;
-    } while (!survey_is_over(state));
-}
-
-static void survey_load(struct survey_state *state)
-{
-    const char *words[] = {"SCRIPT", "LOAD", cli_look_script};
-    hl_command command = HL_COMMAND_INIT;
-    hl_reply *reply = NULL;
+    struct cli_scan scan = cli_scan_of(state->survey->client, state->where, pass->type);
     hl_error err = HL_ERROR_INIT;
 
-    command.flags = HL_COMMAND_READS; /* a second copy does no harm */
-    command.words = words;
-    command.word_count = 3;
-    command.node = state->where;
-    int rc = hl_client_command(state->survey->client, &command, &reply, &err);
-    if (rc < 0 && rc != HL_EDENIED) /* else each look brings it */
-        survey_fail(state, &err);
-    free(state->sha);
-    state->sha = rc == 0 && reply->text ? strdup(reply->text) : NULL;
-    hl_reply_free(reply);
+    scan.pattern = pass->pattern;
+    survey_wait_below(state, 0); /* of the pass before */
+    state->is_value = strcmp(pass->type, "string") == 0;
+    do {
+        hl_reply *reply = NULL;
+        if (cli_scan_next(&scan, &reply, &err) < 0)
+            survey_fail(state, &err);
+        if (reply)
+            survey_step(state, pass, reply->elements[1]);
+        hl_reply_free(reply);
+    } while (!scan.is_over && !survey_is_over(state));
+}
+
+/* What has failed here says nothing of the other nodes. */
+static void survey_end_node(struct survey_state *state)
+{
+    const struct cli_survey *survey = state->survey;
+
+    survey_wait_below(state, 0);
+    if (state->err.code == 0)
+        return;
+    if (survey->missed)
+        survey->missed(state->where, &state->err, survey->arg);
+    if (state->first.code == 0)
+        state->first = state->err;
+    state->err = (hl_error){0};
+    survey_tell_progress(state);
 }
 
 static void survey_node(struct survey_state *state, size_t at)
@@ -334,34 +236,56 @@ static void survey_node(struct survey_state *state, size_t at)
                                          {"zset", "*:timeout", survey_name_of_permits},
                                          {"string", survey->pattern, survey_name_of_value}};
     size_t count = survey->has_values ? 3 : 2;
+    hl_error err = HL_ERROR_INIT;
 
-    state->where = state->node[at];
-    survey_load(state);
+    state->where = state->nodes.where[at];
+    free(state->sha);
+    if (cli_glance_load(survey->client, state->where, &state->sha, &err) < 0)
+        survey_fail(state, &err);
     for (size_t i = 0; i < count && !survey_is_over(state); i++)
         survey_go_through(state, &passes[i]);
-    survey_wait_below(state, 0);
+    survey_end_node(state);
 }
 
-int cli_survey(const struct cli_survey *survey)
+int cli_survey(const struct cli_survey *survey, hl_error *err)
 {
     struct survey_state *state = calloc(1, sizeof(*state));
-    int status = CLI_OK;
 
     if (!state) {
-        cli_say("there is no memory left");
-        return CLI_FAILED;
+        *err = (hl_error){.code = HL_ENOMEM, .text = "there is no memory left"};
+        return HL_ENOMEM;
     }
     state->survey = survey;
     pthread_mutex_init(&state->mutex, NULL);
     pthread_cond_init(&state->answered, NULL);
-    survey_note_nodes(state);
-    for (size_t i = 0; i < state->nodes && !survey_is_over(state); i++)
+    if (cli_nodes_note(&state->nodes, survey->client, &state->first) < 0)
+        state->nodes.count = 0;
+    for (size_t i = 0; i < state->nodes.count && !survey_is_over(state); i++)
         survey_node(state, i);
-    if (state->err.code < 0)
-        status = cli_failed(&state->err);
+    int rc = state->first.code;
+    if (rc < 0)
+        *err = state->first;
     pthread_cond_destroy(&state->answered);
     pthread_mutex_destroy(&state->mutex);
     free(state->sha);
     free(state);
-    return status;
+    return rc;
+}
+
+/* The prefix means itself: in a pattern some of its letters would mean more. */
+char *cli_survey_pattern(const struct cli_server *server, const char *pattern)
+{
+    const char *prefix = server->prefix ? server->prefix : "";
+    const char *behind = pattern ? pattern : "*";
+    char *text = malloc(2 * strlen(prefix) + strlen(behind) + 1), *to = text;
+
+    if (!text)
+        return NULL;
+    for (; *prefix; prefix++) {
+        if (strchr("*?[]\\^", *prefix))
+            *to++ = '\\';
+        *to++ = *prefix;
+    }
+    memcpy(to, behind, strlen(behind) + 1);
+    return text;
 }

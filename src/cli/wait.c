@@ -43,7 +43,7 @@ static const struct argp wait_argp = {
     .args_doc = "NAME",
     .doc = "Waits until no owner holds the lock NAME.\v"
            "Examples:\n"
-           "  hirelock wait nightly && echo 'the nightly job is over'\n"
+           "  hirelock wait import && echo 'the import is over'\n"
            "  hirelock wait -w 30 deploy || exit 1\n\n"
            "It looks every 100 ms, and takes nothing: the next owner may come at any time.",
     .children = wait_children};

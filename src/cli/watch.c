@@ -171,13 +171,15 @@ static int watch_run(int argc, char **argv)
     hl_client_options options = HL_CLIENT_OPTIONS_INIT;
     hl_client *client = NULL;
     struct cli_name name;
+    char *bytes = NULL;
 
     options.on_event = watch_tell_event;
     cli_parse(&cli_watch, argc, argv, &words);
-    char *bytes = cli_name_make(&words.server, words.name, &name);
     int status = cli_server_open(&words.server, &options, &client);
-    if (status == CLI_OK)
+    if (status == CLI_OK) {
+        bytes = cli_name_make(&words.server, words.name, &name);
         status = bytes ? watch_lock(&words, client, &name) : CLI_FAILED;
+    }
     free(bytes);
     cli_server_close(&words.server, client);
     return status;
