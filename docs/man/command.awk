@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Makes the page of a subcommand of what its --help prints, and of the part written by hand: that
-# one's first section, then OPTIONS, ENVIRONMENT, and the other sections. Run behind mdoc.awk, with
+# one's first section, then OPTIONS, ENVIRONMENT, and the other sections. A line @times@ of that part
+# stands for the file docs/man/times, which several pages show. Run behind mdoc.awk, with
 # -v name=wait -v summary='wait until ...' -v hand=FILE -v environment=FILE.
 
 function usage(text) {
@@ -68,12 +69,17 @@ function options_section(i) {
 
 END {
     synopsis()
+    folder = hand
+    sub(/[^\/]*$/, "", folder)
     while ((getline line < hand) > 0) {
         if (line ~ /^\.\\"/)
             continue
         if (line ~ /^\.Sh/ && ++sections == 2)
             options_section()
-        print line
+        if (line ~ /^@[a-z-]+@$/)
+            insert(folder substr(line, 2, length(line) - 2))
+        else
+            print line
     }
     if (sections < 2)
         options_section()

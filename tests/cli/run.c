@@ -25,14 +25,16 @@ SingleLaw(run, holds_the_lock_while_the_command_runs_and_shows_its_name)
 {
     pid_t pid = RUN("job", "--", "sh", "-c",
                     "echo > $DIR/begun; until [ -e $DIR/end ]; do sleep .05; done");
+    char brief[16]; /* but long enough for the server's answer */
 
+    snprintf(brief, sizeof brief, "%dms", (int)slow_ms(1000));
     run_await_text("begun", "\n");
     check_int(redis_int(server, "EXISTS job"), 1);
     check_int(RUN_STATUS("-n", "job", "--", "true"), 124);
     check_str(run_text("err"), ""); /* as flock(1) */
-    check_int(RUN_STATUS("-w", "0.1", "job", "--", "true"), 124);
+    check_int(RUN_STATUS("-w", brief, "job", "--", "true"), 124);
     check_int(RUN_STATUS("-n", "-E", "9", "job", "--", "true"), 9);
-    check_int(RUN_STATUS("-w", "0.1", "--verbose", "job", "--", "true"), 124);
+    check_int(RUN_STATUS("-w", brief, "--verbose", "job", "--", "true"), 124);
     check_has(run_text("err"), "thread 'sh'");
     check_int(RUN_STATUS("-n", "other", "--", "touch", run_file("end").path), 0);
     check_int(run_end(pid), 0);

@@ -244,6 +244,52 @@ SingleLaw(run_ends, a_lost_lock_is_killed_ignored_or_told)
     check_int(run_end(pid), 6);
 }
 
+/* The limit of processes binds every user but root. */
+static pid_t start_as_nobody_if_root(const char *lost, const char *command)
+{
+    char url[RUN_PATH], dir[RUN_PATH], lost_word[RUN_PATH];
+    struct run_file out = run_file("out"), errors = run_file("err");
+    const char *words[] = {"setpriv",
+                           "--reuid=65534",
+                           "--inh-caps=+dac_override",
+                           "--ambient-caps=+dac_override",
+                           HL_CLI_PATH,
+                           "run",
+                           lost_word,
+                           "--lease",
+                           lease_word(),
+                           "job",
+                           "--",
+                           "sh",
+                           "-c",
+                           command,
+                           NULL};
+    size_t skipped = geteuid() == 0 ? 0 : 4;
+
+    snprintf(url, sizeof url, "HIRELOCK_URL=%s", redis_server_url(server));
+    snprintf(dir, sizeof dir, "DIR=%s", redis_server_dir(server));
+    snprintf(lost_word, sizeof lost_word, "--on-lost=%s", lost);
+    return spawn_start(&(struct spawn){.argv = (char *const *)words + skipped,
+                                       .output = out.path,
+                                       .errors = errors.path,
+                                       .environment = {url, dir}});
+}
+
+SingleLaw(run_ends, a_command_for_a_loss_that_cannot_be_started_is_told)
+{
+    pid_t pid = start_as_nobody_if_root(
+        "true", "limits=$(prlimit --pid $PPID --nproc --output SOFT --noheadings);"
+                "prlimit --pid $PPID --nproc=1: && echo yes > $DIR/limited;"
+                "until [ -e $DIR/end ]; do sleep .05; done;"
+                "prlimit --pid $PPID --nproc=$limits: && exit 6");
+
+    run_await_text("limited", "yes\n");
+    redis_do(server, "DEL job");
+    run_await_text("err", "the command of --on-lost cannot be started: ");
+    fclose(fopen(run_file("end").path, "we"));
+    check_int(run_end(pid), 6);
+}
+
 SingleLaw(run_ends, a_server_that_stands_still_ends_the_command)
 {
     pid_t pid = RUN("--lease", lease_word(), "job", "--", "sh", "-c", LONG_COMMAND);

@@ -2,47 +2,116 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/command.h"
 
+#include "cli/run/child.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
-enum { COMMAND_NUMBER = 24 };
+enum { ENVIRONMENT_OWN = 3 };
 
-void run_command_environment(const struct run_words *words, uint64_t token)
+struct environment {
+    char **all; /* ours, and those of this process that ours do not replace */
+    char *own[ENVIRONMENT_OWN];
+    size_t count; /* of ours */
+};
+
+static void environment_free(struct environment *environment)
 {
-    char number[COMMAND_NUMBER];
+    for (size_t i = 0; i < environment->count; i++)
+        free(environment->own[i]);
+    free(environment->all);
+}
+
+/* "NAME=value"; false without memory. */
+static bool environment_add(struct environment *environment, const char *name, const char *value)
+{
+    char *text;
+
+    if (asprintf(&text, "%s=%s", name, value) < 0)
+        return false;
+    environment->own[environment->count++] = text;
+    return true;
+}
+
+static bool environment_add_names(struct environment *environment, const struct run_words *words)
+{
     char *names = NULL;
     size_t length = 0;
     FILE *list = open_memstream(&names, &length);
 
     for (size_t i = 0; list && i < words->name_count; i++)
         fprintf(list, "%s%s", i > 0 ? "," : "", words->names[i]);
-    if (list && fclose(list) == 0)
-        setenv("HIRELOCK_NAME", names, 1);
+    bool is_added =
+        list && fclose(list) == 0 && environment_add(environment, "HIRELOCK_NAME", names);
     free(names);
+    return is_added;
+}
+
+static bool environment_add_token(struct environment *environment, uint64_t token)
+{
+    char number[24];
+
     snprintf(number, sizeof(number), "%llu", (unsigned long long)token);
-    if (token > 0)
-        setenv("HIRELOCK_TOKEN", number, 1);
+    return token == 0 || environment_add(environment, "HIRELOCK_TOKEN", number);
 }
 
-/* As the user had it. */
-static void command_signals(const struct run_place *place)
+static bool environment_replaces(const struct environment *environment, const char *variable)
 {
-    if (place->is_chld_ignored)
-        signal(SIGCHLD, SIG_IGN);
-    sigprocmask(SIG_SETMASK, &place->mask, NULL);
+    size_t length = strcspn(variable, "=") + 1;
+
+    for (size_t i = 0; i < environment->count; i++)
+        if (strncmp(environment->own[i], variable, length) == 0)
+            return true;
+    return false;
 }
 
-int run_command_become(const struct run_words *words, const struct run_place *place)
+static bool environment_gather(struct environment *environment)
 {
-    command_signals(place);
-    execvp(words->command[0], words->command);
-    int reason = errno;
-    cli_say("%s: %s", words->command[0], strerror(reason));
-    return reason == ENOENT ? CLI_NOT_FOUND : CLI_NOT_EXECUTABLE;
+    size_t count = 0, used = 0;
+
+    while (environ[count])
+        count++;
+    environment->all = calloc(count + ENVIRONMENT_OWN + 1, sizeof(*environment->all));
+    if (!environment->all)
+        return false;
+    for (size_t i = 0; i < environment->count; i++)
+        environment->all[used++] = environment->own[i];
+    for (size_t i = 0; i < count; i++)
+        if (!environment_replaces(environment, environ[i]))
+            environment->all[used++] = environ[i];
+    return true;
+}
+
+/* `event` may be NULL. False without memory. */
+static bool environment_make(struct environment *environment, const struct run_words *words,
+                             uint64_t token, const char *event)
+{
+    *environment = (struct environment){0};
+    return environment_add_names(environment, words) && environment_add_token(environment, token) &&
+           (!event || environment_add(environment, "HIRELOCK_EVENT", event)) &&
+           environment_gather(environment);
+}
+
+static void command_failed(const char *word)
+{
+    cli_say("%s cannot be started: %s", word, strerror(errno));
+}
+
+int run_command_become(const struct run_words *words, const struct run_place *place, uint64_t token)
+{
+    struct environment environment;
+    int status = CLI_FAILED;
+
+    if (environment_make(&environment, words, token, NULL))
+        status = run_child_become(&(struct run_child){
+            .words = words->command, .environment = environment.all, .place = place});
+    else
+        command_failed(words->command[0]);
+    environment_free(&environment);
+    return status;
 }
 
 bool run_has_terminal(int terminal, pid_t group)
@@ -51,41 +120,36 @@ bool run_has_terminal(int terminal, pid_t group)
            tcgetpgrp(terminal) == group;
 }
 
-/* A command dies with its guard, whatever happens to the front; and not later than here, when the
- * guard has died before the request was made. */
-static bool command_dies_with(pid_t guard)
-{
-    return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == guard;
-}
-
 pid_t run_command_start(const struct run_words *words, const struct run_place *place,
                         uint64_t token)
 {
-    pid_t guard = getpid(), child = fork();
+    struct environment environment;
+    struct run_child child = {.words = words->command, .place = place, .dies_with_us = true};
+    pid_t pid = -1;
 
-    if (child != 0) {
-        if (child > 0)
-            setpgid(child, child); /* here too, so that it is so for both */
-        return child;
+    if (environment_make(&environment, words, token, NULL)) {
+        child.environment = environment.all;
+        child.has_terminal = run_has_terminal(place->terminal, getpgid(place->front));
+        pid = run_child_start(&child);
     }
-    if (!command_dies_with(guard))
-        _exit(CLI_FAILED);
-    setpgid(0, 0);
-    if (run_has_terminal(place->terminal, getpgid(place->front)))
-        tcsetpgrp(place->terminal, getpid()); /* SIGTTOU is blocked yet */
-    run_command_environment(words, token);
-    _exit(run_command_become(words, place));
+    if (pid < 0)
+        command_failed(words->command[0]);
+    environment_free(&environment);
+    return pid;
 }
 
 void run_command_on_lost(const struct run_words *words, const struct run_place *place,
                          const char *event)
 {
-    if (fork() != 0)
-        return;
-    setpgid(0, 0);
-    run_command_environment(words, 0);
-    setenv("HIRELOCK_EVENT", event, 1);
-    command_signals(place);
-    execl("/bin/sh", "sh", "-c", words->lost_command, (char *)NULL);
-    _exit(CLI_NOT_FOUND);
+    char shell[] = "/bin/sh", option[] = "-c";
+    char *const shell_words[] = {shell, option, words->lost_command, NULL};
+    struct environment environment;
+    pid_t pid = -1;
+
+    if (environment_make(&environment, words, 0, event))
+        pid = run_child_start(&(struct run_child){
+            .words = shell_words, .environment = environment.all, .place = place});
+    if (pid < 0)
+        command_failed("the command of --on-lost");
+    environment_free(&environment);
 }

@@ -7,7 +7,6 @@
 #include "cli/run/message.h"
 #include "cli/run/tree.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -157,7 +156,6 @@ static void guard_start(struct run_guard *guard)
     }
     guard->command = run_command_start(guard->words, &guard->place, guard->hold.token);
     if (guard->command < 0) {
-        cli_say("fork: %s", strerror(errno));
         guard->has_ended = true;
         guard->status = CLI_FAILED;
         return;

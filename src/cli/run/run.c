@@ -115,8 +115,7 @@ static int run_here(struct run_words *words, struct run_place *place, int socket
             run_tell(socket, RUN_GO, 0, 0);
         if (message.kind != RUN_STARTED)
             continue;
-        run_command_environment(words, message.token);
-        return run_command_become(words, place);
+        return run_command_become(words, place, message.token);
     }
     cli_say("the process that was to hold the lock is gone");
     return CLI_FAILED;
@@ -158,7 +157,7 @@ static int run_run(int argc, char **argv)
     place.terminal = open("/dev/tty", O_RDWR | O_CLOEXEC);
     int status =
         words.is_here ? run_here(&words, &place, ends[0]) : run_apart(&words, &place, ends[0]);
-    free(words.server.url);
+    cli_server_close(&words.server, NULL);
     return status;
 }
 

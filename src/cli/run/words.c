@@ -2,8 +2,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/run/words.h"
 
-#include "base/suggest.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +18,7 @@ enum {
     KEY_VERBOSE,
 };
 
-enum { WORDS_KILL_AFTER_MS = 5000, WORDS_OPTIONS = 32, WORDS_OPTION = 32 };
+enum { WORDS_KILL_AFTER_MS = 5000 };
 
 static const struct argp_option run_options[] = {
     {"nonblock", 'n', NULL, 0, "do not wait: status 124 if it is held", 0},
@@ -209,34 +207,6 @@ static error_t words_parse_flag(int key, struct run_words *words)
     }
 }
 
-/* getopt(3) names an unknown option, but not the one that is meant. */
-static void words_suggest(struct argp_state *state, const char *word)
-{
-    const char *known[WORDS_OPTIONS] = {"help", "usage", "url", "prefix"};
-    char typed[WORDS_OPTION];
-    size_t count = 4, length = strcspn(word, "=");
-
-    if (length >= sizeof(typed))
-        return;
-    memcpy(typed, word, length);
-    typed[length] = '\0';
-    for (const struct argp_option *option = run_options; option->name; option++)
-        known[count++] = option->name;
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(known[i], typed, length) == 0)
-            return; /* getopt(3) knows what it begins */
-    const char *meant = hli_suggest(typed, known, count);
-    if (meant)
-        argp_error(state, "there is no option --%s; did you mean --%s?", typed, meant);
-}
-
-static void words_look(struct argp_state *state)
-{
-    for (int i = 1; i < state->argc && strcmp(state->argv[i], "--") != 0; i++)
-        if (strncmp(state->argv[i], "--", 2) == 0)
-            words_suggest(state, state->argv[i] + 2);
-}
-
 static error_t words_parse(int key, char *word, struct argp_state *state)
 {
     struct run_words *words = state->input;
@@ -244,7 +214,6 @@ static error_t words_parse(int key, char *word, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &words->server;
-        words_look(state);
         return 0;
     case ARGP_KEY_ARG:
         words_argument(words, word, state);
