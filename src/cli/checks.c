@@ -180,6 +180,9 @@ static void check_replicas(struct cli_checkup *checkup, struct cli_finding *find
         finding_fix(finding, "Bring the replicas back, or lower min-replicas-to-write.");
     } else if (replicas == 0) {
         finding_say(finding, CLI_STATE_NOTE, "none: when this server dies, locks wait for it");
+    } else if (wanted == 0 && replicas == 1) {
+        finding_say(finding, CLI_STATE_NOTE,
+                    "1; with min-replicas-to-write 1 its loss would stop all locks: have two");
     } else if (wanted == 0) {
         finding_say(finding, CLI_STATE_WARNING,
                     "%lld, and min-replicas-to-write 0: a master that is cut off goes on granting",

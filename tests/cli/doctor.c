@@ -163,6 +163,35 @@ Test(doctor, tells_a_clock_that_runs_wrong_from_one_that_shows_another_time)
     check_str(clock_of(0, 25000, 20000), "ok"); /* slow answers tell little */
 }
 
+static char replicas_state[64];
+
+static void note_replicas(const struct cli_finding *finding, void *arg)
+{
+    (void)arg;
+    if (strcmp(finding->check, "replicas") == 0)
+        snprintf(replicas_state, sizeof replicas_state, "%s", cli_state_name(finding->state));
+}
+
+static const char *state_of_replicas(char *count, char *min_replicas)
+{
+    char info[64];
+    snprintf(info, sizeof info, "connected_slaves:%s\r\n", count);
+    struct cli_checkup checkup = {.facts = {.info = info, .min_replicas = min_replicas}};
+
+    cli_checks_run(&checkup, note_replicas, NULL);
+    return replicas_state;
+}
+
+/* With min-replicas-to-write 1 a server with one replica loses all locks with it. */
+Test(doctor, asks_for_min_replicas_where_there_are_two_replicas)
+{
+    check_str(state_of_replicas("0", "0"), "note");
+    check_str(state_of_replicas("1", "0"), "note");
+    check_str(state_of_replicas("2", "0"), "warning");
+    check_str(state_of_replicas("2", "1"), "ok");
+    check_str(state_of_replicas("1", "2"), "PROBLEM");
+}
+
 Test(doctor, finds_the_percentiles_of_its_round_trips)
 {
     struct cli_pulse pulse = {0};
