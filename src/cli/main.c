@@ -14,7 +14,8 @@ enum { MAIN_NAME = 64 };
 
 static const struct cli_command *const commands[] = {&cli_run,   &cli_list,    &cli_doctor,
                                                      &cli_bench, &cli_inspect, &cli_unlock,
-                                                     &cli_watch, &cli_wait,    &cli_acl};
+                                                     &cli_watch, &cli_wait,    &cli_deadlocks,
+                                                     &cli_acl};
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
