@@ -15,6 +15,7 @@ enum {
     ACL_KEY_BRACES,
     ACL_KEY_HOLDER,
     ACL_KEY_GRACE,
+    ACL_KEY_OPERATOR,
     ACL_KEY_REPLICAS,
     ACL_KEY_SENTINELS,
     ACL_LISTS = 24,
@@ -24,7 +25,7 @@ enum {
 struct acl_words {
     struct cli_server server;
     const char *user;
-    bool has_braces, has_holder, has_grace, has_replicas, is_for_sentinels;
+    bool has_braces, has_holder, has_grace, has_replicas, is_for_operator, is_for_sentinels;
 };
 
 /* Patterns of ACL SETUSER are words without spaces, and redis-cli takes quotes for its own. */
@@ -65,6 +66,9 @@ static error_t acl_parse(int key, char *word, struct argp_state *state)
     case ACL_KEY_GRACE:
         words->has_grace = true;
         return 0;
+    case ACL_KEY_OPERATOR:
+        words->is_for_operator = true;
+        return 0;
     case ACL_KEY_REPLICAS:
         words->has_replicas = true;
         return 0;
@@ -83,6 +87,7 @@ static const struct argp_option acl_options[] = {
     {"braces", ACL_KEY_BRACES, NULL, 0, "for names with a '{' of their own, too", 0},
     {"grace", ACL_KEY_GRACE, NULL, 0, "for failover_grace_ms", 0},
     {"holder-info", ACL_KEY_HOLDER, NULL, 0, "for HL_CLIENT_HOLDER_INFO", 0},
+    {"operator", ACL_KEY_OPERATOR, NULL, 0, "for list, inspect, unlock, doctor and the like", 0},
     {"replicas", ACL_KEY_REPLICAS, NULL, 0, "for min_replicas", 0},
     {"sentinels", ACL_KEY_SENTINELS, NULL, 0, "the rule for the sentinels", 0},
     {"user", ACL_KEY_USER, "NAME", 0, "the user; locker", 0},
@@ -95,7 +100,7 @@ static const struct argp acl_argp = {
            "--prefix, and may do no more than that.\v"
            "Examples:\n"
            "  hirelock acl --prefix lock: --user locker | redis-cli\n"
-           "  hirelock acl --url redis-cluster://10.0.0.1 --prefix '{app}:'\n\n"
+           "  hirelock acl --operator --user operator --url redis-cluster://10.0.0.1\n\n"
            "The rule sets no password, and keeps that of a user who has one: ACL SETUSER locker "
            "'>...' sets it. The URL says whether it is for one server, Sentinel or a cluster; a "
            "cluster is asked whether its messages are sharded. Redis does not replicate users: "
@@ -128,6 +133,8 @@ static void acl_add_kinds(struct acl_rule *rule)
         acl_add(rule, grace_rights);
     if (rule->words->has_replicas)
         acl_add(rule, replicas_rights);
+    if (rule->words->is_for_operator)
+        acl_add(rule, operator_rights);
 }
 
 /* Has an earlier place of the lists the same right? */
@@ -177,10 +184,22 @@ static void acl_print_rights(const struct acl_rule *rule, char kind)
                 acl_print_right(rule->words, *right);
 }
 
+/* Without a prefix the names are all keys, and Redis refuses a pattern behind that of all. */
+static void acl_print_keys(const struct acl_rule *rule)
+{
+    const char *prefix = rule->words->server.prefix;
+    bool is_for_all = !rule->words->is_for_sentinels && !(prefix && prefix[0]);
+
+    if (is_for_all)
+        printf(" ~*");
+    else
+        acl_print_rights(rule, '~');
+}
+
 static void acl_print(const struct acl_rule *rule)
 {
     printf("ACL SETUSER %s on resetkeys", rule->words->user);
-    acl_print_rights(rule, '~');
+    acl_print_keys(rule);
     printf(" resetchannels");
     acl_print_rights(rule, '&');
     printf(" -@all");
@@ -199,6 +218,7 @@ static int acl_ask_messages(const struct acl_words *words, const char *const **r
     struct cli_server server = {.url = words->server.url}; /* the rule is for --prefix only */
     int status = cli_server_open(&server, NULL, &client);
 
+    free(server.prefix);
     if (status != CLI_OK)
         return status;
     command.flags = HL_COMMAND_READS;

@@ -135,4 +135,19 @@ static const char *const grace_rights[] = {
     "+persist",        "+hdel", "+hkeys", "+config|get", NULL};
 static const char *const replicas_rights[] = {"+wait", "+role", NULL};
 
+/* What an operator needs beside all of the above that a locker needs: for list, top, inspect,
+ * watch, unlock, deadlocks, doctor and the exporter. */
+static const char *const operator_rights[] = {"~hirelock_holder:{lock:*",
+                                              "~hirelock_waiter:{lock:*",
+                                              "+eval",
+                                              "+type",
+                                              "+scan",
+                                              "+dbsize",
+                                              "+getrange",
+                                              "+llen",
+                                              "+acl|whoami",
+                                              "+config|get",
+                                              "+slowlog|get",
+                                              NULL};
+
 #endif
