@@ -12,7 +12,7 @@
 
 enum { MAIN_NAME = 64 };
 
-static const struct cli_command *const commands[] = {&cli_run,   &cli_list,    &cli_doctor,
+static const struct cli_command *const commands[] = {&cli_run,   &cli_list,    &cli_top,    &cli_doctor,
                                                      &cli_bench, &cli_inspect, &cli_unlock,
                                                      &cli_watch, &cli_wait,    &cli_deadlocks,
                                                      &cli_acl};
