@@ -12,10 +12,9 @@
 
 enum { MAIN_NAME = 64 };
 
-static const struct cli_command *const commands[] = {&cli_run,   &cli_list,    &cli_top,    &cli_doctor,
-                                                     &cli_bench, &cli_inspect, &cli_unlock,
-                                                     &cli_watch, &cli_wait,    &cli_deadlocks,
-                                                     &cli_acl};
+static const struct cli_command *const commands[] = {
+    &cli_run,    &cli_list,  &cli_top,  &cli_doctor,    &cli_bench, &cli_inspect,
+    &cli_unlock, &cli_watch, &cli_wait, &cli_deadlocks, &cli_acl,   &cli_exporter};
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
