@@ -36,6 +36,7 @@ Law(inspect, shows_the_holder_and_those_who_wait_in_their_order)
     check_has(said->out, "\nprocess ");
     check_has(said->out, "\nsince        20");
     check_has(said->out, "\nwaiters      2\n");
+    check_has(said->out, "\nfirst waits  ");
     check_has(said->out, hl_client_id(client));
     const char *first = strstr(said->out, hl_client_id(other[0]));
     const char *second = strstr(said->out, hl_client_id(other[1]));
@@ -43,6 +44,8 @@ Law(inspect, shows_the_holder_and_those_who_wait_in_their_order)
     said = RUN("inspect", "--json", "stock");
     check_has(said->out, "\"waiter_list\":[{\"place\":1,\"owner\":");
     check_int(said_lines(said->out), 1);
+    const char *queued = strstr(said->out, "\"queued_ms\":");
+    check_msg(queued && strtoll(queued + 12, NULL, 10) < 3600000, "%s", said->out);
     expect_ok(hl_lock_release(lock, ERR));
     for (int i = 0; i < 2; i++) {
         expect_ok(actor_end(waiter[i]));
@@ -132,6 +135,92 @@ Law(inspect, of_a_key_that_is_no_lock_says_what_it_is)
     check_has(RUN("inspect", "jobs")->err, "'jobs' is no lock, but a list");
     expect_said(RUN("inspect"), 125);
     expect_said(RUN("inspect", "a", "b"), 125);
+}
+
+static void read_page(const char *name, char *page, size_t size)
+{
+    char path[512];
+
+    snprintf(path, sizeof path, HL_MAN_PAGES "/%s", name);
+    FILE *file = fopen(path, "r");
+    check_msg(file != NULL, "no %s", path);
+    page[fread(page, 1, size - 1, file)] = '\0';
+    fclose(file);
+}
+
+static size_t word_length(const char *at)
+{
+    return strspn(at, "abcdefghijklmnopqrstuvwxyz_");
+}
+
+static bool page_has(const char *page, const char *field, size_t length)
+{
+    for (const char *at = page; (at = strstr(at, field)); at += length)
+        if (word_length(at) == length && at > page && at[-1] == ' ')
+            return true;
+    return false;
+}
+
+/* Adds each line of fields of a page, ".It Va host , pid , thread" or ".Va id". */
+static void collect_fields(const char *page, char *fields, size_t size)
+{
+    for (const char *at = page; (at = strstr(at, "Va ")); at += strcspn(at, "\n")) {
+        size_t length = strlen(fields);
+        snprintf(fields + length, size - length, " %.*s", (int)strcspn(at + 3, "\n"), at + 3);
+    }
+}
+
+static void expect_fields_on_page(const char *said, const char *fields)
+{
+    char field[80];
+
+    for (const char *at = said; (at = strchr(at, '"')); at++) {
+        size_t length = word_length(at + 1);
+        if (length == 0 || strncmp(at + 1 + length, "\":", 2) != 0)
+            continue;
+        snprintf(field, sizeof field, "%.*s", (int)length, at + 1);
+        check_msg(page_has(fields, field, length), "the manual does not name %s", field);
+    }
+}
+
+static void expect_fields_said(const char *said, const char *fields)
+{
+    char key[80];
+
+    for (const char *at = fields; *at; at++) {
+        size_t length = word_length(at);
+        if (length == 0 || at == fields || at[-1] != ' ' || at[0] == '_')
+            continue;
+        snprintf(key, sizeof key, "\"%.*s\":", (int)length, at);
+        check_msg(strstr(said, key) != NULL, "the manual names %s; said: %s", key, said);
+        at += length - 1;
+    }
+}
+
+Law(inspect, prints_the_fields_of_the_manual_and_no_others)
+{
+    static const char *const names[] = {"full", "rests", "seats", "free"};
+    static char page[32768], fields[8192], said[32768];
+
+    redis_do(server, "HSET full " JAVA ":45 1");
+    redis_do(server, "SET hirelock_holder:{full} %b", JAVA ":45 45 1700000000000 9 host name",
+             strlen(JAVA ":45 45 1700000000000 9 host name"));
+    redis_do(server, "ZADD hirelock_queue:{full} 1700000000000000 " JAVA ":46");
+    redis_do(server, "SET redisson_lock_token:{full} 7");
+    redis_do(server, "HSET rests " JAVA ":45 0");
+    redis_do(server, "SET seats 2");
+    redis_do(server, "ZADD {seats}:timeout 9000000000000 0123456789abcdef");
+    read_page("hirelock-list.1", page, sizeof page);
+    collect_fields(page, fields, sizeof fields);
+    read_page("hirelock-inspect.1", page, sizeof page);
+    collect_fields(page, fields, sizeof fields);
+    for (int i = 0; i < 4; i++) {
+        size_t length = strlen(said);
+        snprintf(said + length, sizeof said - length, "%s",
+                 RUN("inspect", "--json", names[i])->out);
+    }
+    expect_fields_on_page(said, fields);
+    expect_fields_said(said, fields);
 }
 
 Law(inspect, helps)

@@ -85,6 +85,24 @@ Law(list, tells_kinds_apart_as_far_as_the_data_do)
     hl_permits_free(permits);
 }
 
+/* libsmartcols never came to an end. */
+Law(list, writes_ascii_where_the_locale_has_no_utf8)
+{
+    static const char name[] = "caf\xc3\xa9 \xe9\x9b\x9b of a name that makes the table wider than "
+                               "a terminal of eighty columns is";
+    redisReply *made = redis_command(server, "HSET %s " JAVA ":45 1", name);
+
+    freeReplyObject(made);
+    said_locale = "LC_ALL=C";
+    const struct said *said = RUN("list");
+    expect_said(said, 0);
+    check_has(said->out, "caf\\xc3\\xa9 \\xe9\\x9b\\x9b of a name");
+    check_has(RUN("inspect", name)->out, "caf\\xc3\\xa9 \\xe9");
+    check_has(RUN("list", "--json")->out, name);
+    said_locale = "LC_ALL=C.UTF-8";
+    check_has(RUN("list")->out, name);
+}
+
 Law(list, shows_redissons_locks)
 {
     redis_do(server, "HSET stock " JAVA ":45 2");
@@ -105,8 +123,11 @@ Law(list, shows_strings_only_if_it_is_asked_for_them)
     redis_do(server, "SET classic f00d NX PX 100000");
     redis_do(server, "SET cached text");
     check_str(RUN("list")->out, "");
+    redis_do(server, "SET seats 3");
+    redis_do(server, "ZADD {seats}:timeout 9000000000000 0123456789abcdef");
     const struct said *said = RUN("list", "--classic", "--json");
-    expect_no_other(said, 1);
+    expect_no_other(said, 2);
+    check_has(said->out, "\"name\":\"seats\",\"kind\":\"permits\"");
     check_has(said->out, "\"name\":\"classic\",\"kind\":\"value\",\"holder\":\"f00d\"");
 }
 
@@ -131,7 +152,9 @@ Law(list, escapes_what_a_terminal_would_obey)
 {
     redis_do(server, "HSET %b " JAVA ":1 1", "a\x1b[2J\xff\\\n\xc3\xa4\xc2\x9b\xe2\x80\xae",
              (size_t)15);
+    redis_do(server, "HSET %b " JAVA ":1 1", "b\xd8\x9c\xc2\xad\xf3\xa0\x81\xa1", (size_t)9);
     const struct said *said = RUN("list");
+    check_has(said->out, "\nb\\xd8\\x9c\\xc2\\xad\\xf3\\xa0\\x81\\xa1 ");
     check_has(said->out, "\na\\x1b[2J\\xff\\\\\\x0a\xc3\xa4\\xc2\\x9b\\xe2\\x80\\xae ");
     said = RUN("list", "--json");
     check_has(said->out, "\"name\":\"a\\\\x1b["

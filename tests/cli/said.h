@@ -41,16 +41,14 @@ static inline struct said *said_look(struct said *said)
     return said;
 }
 
-/* words: behind "hirelock"; the last one is NULL. input: a file, or NULL. */
-static inline struct said *said_start(const char *input, const char *const *words)
+static const char *said_locale = "LC_ALL=C.UTF-8";
+
+/* The first word is a program, the last one NULL. input: a file, or NULL. */
+static inline struct said *said_start_program(const char *input, const char *const *argv)
 {
     static int number;
     struct said *said = free_at_end(calloc(1, sizeof *said), free);
-    const char *argv[32] = {HL_CLI_PATH};
-    int count = 1;
 
-    for (; words[count - 1]; count++)
-        argv[count] = words[count - 1];
     number++;
     snprintf(said->out_path, sizeof said->out_path, "%s/out%d", redis_server_dir(server), number);
     snprintf(said->err_path, sizeof said->err_path, "%s/err%d", redis_server_dir(server), number);
@@ -59,11 +57,21 @@ static inline struct said *said_start(const char *input, const char *const *word
                                 .input = input,
                                 .output = said->out_path,
                                 .errors = said->err_path,
-                                .environment = {said->url, "LC_ALL=C.UTF-8"}};
+                                .environment = {said->url, said_locale}};
     unlink(said->out_path);
     unlink(said->err_path);
     said->pid = spawn_start(&spawn);
     return said;
+}
+
+/* words: behind "hirelock"; the last one is NULL. input: a file, or NULL. */
+static inline struct said *said_start(const char *input, const char *const *words)
+{
+    const char *argv[32] = {HL_CLI_PATH};
+
+    for (int count = 1; words[count - 1]; count++)
+        argv[count] = words[count - 1];
+    return said_start_program(input, argv);
 }
 
 static inline struct said *said_end(struct said *said)

@@ -94,8 +94,8 @@ struct terminal {
     struct said *said;
 };
 
-/* On a terminal of its own. */
-static struct terminal unlock_on_terminal(void)
+/* On a terminal of its own; word: one more, or NULL. */
+static struct terminal unlock_on_terminal(const char *word)
 {
     struct terminal terminal = {.fd = posix_openpt(O_RDWR | O_NOCTTY)};
 
@@ -103,7 +103,7 @@ static struct terminal unlock_on_terminal(void)
     int keeps = open(ptsname(terminal.fd), O_RDWR | O_NOCTTY); /* what is typed stays until read */
     check(keeps >= 0);
     terminal.said =
-        said_start(ptsname(terminal.fd), (const char *const[]){"unlock", "stock", NULL});
+        said_start(ptsname(terminal.fd), (const char *const[]){"unlock", "stock", word, NULL});
     return terminal;
 }
 
@@ -122,19 +122,19 @@ static struct said *unlock_typed(struct terminal terminal, const char *answer)
 Law(unlock, asks_on_the_terminal)
 {
     redis_do(server, "HSET stock " JAVA ":45 2");
-    struct said *said = unlock_typed(unlock_on_terminal(), "n\n");
+    struct said *said = unlock_typed(unlock_on_terminal(NULL), "n\n");
     expect_said(said, 125);
     check_has(said->err, "nothing was done");
     check_has(said->out, "'stock' (lock) is held by " JAVA ":45; 0 waiting");
     check_int(redis_int(server, "EXISTS stock"), 1);
-    expect_said(unlock_typed(unlock_on_terminal(), "y\n"), 0);
+    expect_said(unlock_typed(unlock_on_terminal(NULL), "y\n"), 0);
     check_int(redis_int(server, "EXISTS stock"), 0);
 }
 
 Law(unlock, takes_nothing_from_another_owner_than_the_one_it_showed)
 {
     redis_do(server, "HSET stock " JAVA ":45 2");
-    struct terminal terminal = unlock_on_terminal();
+    struct terminal terminal = unlock_on_terminal(NULL);
     check(wait_until(has_asked, terminal.said, 20000));
     redis_do(server, "DEL stock");
     redis_do(server, "HSET stock " JAVA ":46 1");
@@ -142,6 +142,30 @@ Law(unlock, takes_nothing_from_another_owner_than_the_one_it_showed)
     expect_said(said, 1);
     check_has(said->err, "another owner by now");
     check_str(redis_str(server, "HKEYS stock"), JAVA ":46");
+}
+
+static void expect_digits_kept(const char *shown, const char *token, const char *next)
+{
+    redis_do(server, "SET stock %s PX 600000", token);
+    struct terminal terminal = unlock_on_terminal("--classic");
+    check(wait_until(has_asked, terminal.said, 20000));
+    redis_do(server, "SET stock %s PX 600000", next);
+    struct said *said = unlock_typed(terminal, "y\n");
+    expect_said(said, 1);
+    check_has(said->out, shown);
+    check_has(said->err, "another owner by now");
+    check_str(redis_str(server, "GET stock"), next);
+}
+
+/* A token of digits is as good as any, and may be the one of another owner by now. */
+Law(unlock, takes_a_string_of_digits_only_from_the_owner_that_it_showed)
+{
+    expect_digits_kept("'stock' (number) is held by 17\n", "17", "18");
+    expect_digits_kept("'stock' (value) is held by 017\n", "017", "0017");
+    expect_digits_kept("is held by 18446744073709551615\n", "18446744073709551615",
+                       "18446744073709551616");
+    expect_said(unlock_typed(unlock_on_terminal("--classic"), "y\n"), 0);
+    check_int(redis_int(server, "EXISTS stock"), 0);
 }
 
 Law(unlock, helps)
