@@ -8,27 +8,22 @@ is dark and its text is light, and the other way round. The search finds a word.
 from another host than our own server's, and nothing is missing there. CHROMIUM names the program.
 """
 
-import base64
 import contextlib
 import functools
 import http.server
-import json
-import os
 import pathlib
-import shutil
-import subprocess
 import sys
 import tempfile
 import threading
+
+import browser  # of tests/support
 
 WIDTHS = {"wide": 1280, "narrow": 360}
 SCHEMES = ["light", "dark"]
 PICTURES = ["index.html", "docs/tutorial.html", "docs/choosing.html", "docs/operations.html",
             "docs/performance/peers.html", "docs/faq.html", "manual/hl_lock.3.html",
             "manual/hirelock.1.html", "docs/coming-from-redsync.html", "examples/quickstart.c.html"]
-DEADLINE_S = 60
 
-OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 WIDEST = """(() => {
   let worst = ['', 0];
   for (const e of document.querySelectorAll('body *')) {
@@ -36,115 +31,6 @@ WIDEST = """(() => {
     if (right > worst[1]) worst = [e.tagName + '.' + e.className, right];
   }
   return worst.join(' ') })()"""
-BRIGHTNESS = """(() => {
-  const of = (e, what) => {
-    const c = getComputedStyle(e)[what].match(/[\d.]+/g).map(Number);
-    return (0.299 * c[0] + 0.587 * c[1] + 0.114 * c[2]) / 255; };
-  const text = document.querySelector('.md-content');
-  return [of(document.body, 'backgroundColor'), of(text, 'color')]; })()"""
-
-
-# What moves for a moment after a change of size is not measured on its way.
-STILL = """addEventListener('DOMContentLoaded', () => {
-  const style = document.createElement('style');
-  style.textContent = '* { transition: none !important; animation: none !important }';
-  document.head.append(style) })"""
-
-
-class Browser:
-    """Chromium's DevTools protocol over a pair of pipes: messages of JSON, each ended by a NUL."""
-
-    def __init__(self, program, profile):
-        ours, to = os.pipe()
-        back, theirs = os.pipe()
-
-        def give():  # --remote-debugging-pipe reads from 3 and writes to 4
-            high = [os.dup2(ours, 103), os.dup2(theirs, 104)]
-            os.dup2(high[0], 3)
-            os.dup2(high[1], 4)
-
-        self.process = subprocess.Popen(
-            [program, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu",
-             "--disable-dev-shm-usage", "--disable-background-networking", "--hide-scrollbars",
-             "--no-first-run", f"--user-data-dir={profile}", "about:blank"],
-            close_fds=False, preexec_fn=give, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        os.close(ours)
-        os.close(theirs)
-        self.to, self.back = os.fdopen(to, "wb", 0), os.fdopen(back, "rb")
-        self.number, self.session, self.events, self.rest = 0, None, [], b""
-
-    def read(self):
-        """The next message. A browser that says nothing for DEADLINE_S is killed."""
-        watch = threading.Timer(DEADLINE_S, self.process.kill)
-        watch.start()
-        try:
-            while b"\0" not in self.rest:
-                piece = self.back.read1(65536)
-                if not piece:
-                    raise RuntimeError("the browser has gone, or was silent for too long")
-                self.rest += piece
-        finally:
-            watch.cancel()
-        text, _, self.rest = self.rest.partition(b"\0")
-        return json.loads(text)
-
-    def call(self, method, **parameters):
-        self.number += 1
-        message = {"id": self.number, "method": method, "params": parameters}
-        if self.session:
-            message["sessionId"] = self.session
-        self.to.write(json.dumps(message).encode() + b"\0")
-        while True:
-            answer = self.read()
-            if answer.get("id") == self.number:
-                if "error" in answer:
-                    raise RuntimeError(f"{method}: {answer['error']['message']}")
-                return answer["result"]
-            self.events.append(answer)
-
-    def attach(self):
-        page = next(target for target in self.call("Target.getTargets")["targetInfos"]
-                    if target["type"] == "page")
-        self.session = self.call("Target.attachToTarget", targetId=page["targetId"],
-                                 flatten=True)["sessionId"]
-        for domain in ("Page", "Network", "Runtime"):
-            self.call(f"{domain}.enable")
-        self.call("Page.addScriptToEvaluateOnNewDocument", source=STILL)
-
-    def show(self, url):
-        self.call("Page.navigate", url=url)
-        self.wait_for("document.readyState === 'complete' && location.href.startsWith("
-                      f"{json.dumps(url)})")
-
-    def ask(self, expression):
-        return self.call("Runtime.evaluate", expression=expression, awaitPromise=True,
-                         returnByValue=True)["result"].get("value")
-
-    def wait_for(self, condition):
-        """Until the condition is true, seen from the page itself: one call, which it answers."""
-        return self.ask(f"""new Promise(done => {{
-          const end = Date.now() + {DEADLINE_S * 500};
-          const look = () => {{
-            let now;
-            try {{ now = {condition} }} catch (e) {{ now = false }}
-            if (now || Date.now() > end) done(Boolean(now)); else setTimeout(look, 20) }};
-          look() }})""")
-
-    def size(self, width, height=900):
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
-                  deviceScaleFactor=1, mobile=False)
-
-    def scheme(self, scheme):
-        self.call("Emulation.setEmulatedMedia",
-                  features=[{"name": "prefers-color-scheme", "value": scheme}])
-
-    def picture(self, path):
-        data = self.call("Page.captureScreenshot", format="png")["data"]
-        path.write_bytes(base64.b64decode(data))
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -176,7 +62,7 @@ class Look:
     def widths(self, page, scheme):
         for name, width in WIDTHS.items():
             self.browser.size(width)
-            over = self.browser.ask(OVERFLOW)
+            over = self.browser.overflow()
             self.check(over is not None and over <= 0,
                        f"{page}: {over} pixels wider than {width}: {self.browser.ask(WIDEST)}"
                        if over else f"{page}: cannot be measured")
@@ -185,7 +71,7 @@ class Look:
                                      f"{page.replace('/', '_')[:-5]}.{name}.{scheme}.png")
 
     def colours(self, page, scheme):
-        ground, text = self.browser.ask(BRIGHTNESS) or (None, None)
+        ground, text = self.browser.brightness(".md-content")
         is_good = ground is not None and (ground < 0.3 and text > 0.5 if scheme == "dark"
                                           else ground > 0.8 and text < 0.5)
         self.check(is_good, f"{page}, {scheme}: brightness of the page {ground}, of text {text}")
@@ -226,19 +112,18 @@ class Look:
 
 def main():
     site, pictures = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
-    program = (os.environ.get("CHROMIUM") or shutil.which("chromium")
-               or shutil.which("chromium-browser"))
+    program = browser.find()
     if not program:
         sys.exit("look.py: chromium is not here: script/bootstrap docs")
     pictures.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as profile, served(site) as base:
-        browser = Browser(program, profile)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, served(site) as base:
+        chromium = browser.Browser(program, profile)
         try:
-            browser.attach()
-            look = Look(browser, base, pictures)
+            chromium.attach()
+            look = Look(chromium, base, pictures)
             look.run(site)
         finally:
-            browser.close()
+            chromium.close()
     print(f"{look.passed} passed, {look.failed} failed")
     return look.failed or not look.passed
 
