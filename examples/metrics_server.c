@@ -8,6 +8,7 @@
 #include "example.h"
 
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
 
@@ -103,6 +104,18 @@ static void on_signal(evutil_socket_t number, short what, void *arg)
     event_base_loopbreak(arg);
 }
 
+/* evhttp reads on while it writes: without a bound, who asks and reads no answer fills the memory.
+ */
+static struct bufferevent *on_connection(struct event_base *loop, void *arg)
+{
+    struct bufferevent *connection = bufferevent_socket_new(loop, -1, BEV_OPT_CLOSE_ON_FREE);
+
+    (void)arg;
+    if (connection)
+        bufferevent_setwatermark(connection, EV_READ, 0, 16384);
+    return connection;
+}
+
 /* The port is METRICS_PORT of the environment, else one that is free. */
 static struct evhttp *serve(struct event_base *loop)
 {
@@ -119,6 +132,7 @@ static struct evhttp *serve(struct event_base *loop)
         evhttp_free(http);
         return NULL;
     }
+    evhttp_set_bevcb(http, on_connection, NULL);
     evhttp_set_cb(http, "/metrics", on_metrics, NULL);
     evhttp_set_cb(http, "/work", on_work, NULL);
     printf("http://127.0.0.1:%d/metrics\n", ntohs(address.sin_port));
@@ -156,6 +170,7 @@ int main(int argc, char **argv)
     hl_error err = HL_ERROR_INIT;
     struct event_base *loop = event_base_new();
 
+    signal(SIGPIPE, SIG_IGN); /* libevent writes to clients that have gone */
     options.flags = HL_CLIENT_DISPATCH;
     options.name_prefix = "shop:";
     if (hl_client_open(example_url(argc, argv, does), &options, &client, &err) == 0 &&

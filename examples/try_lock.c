@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * Wait time and lease time. A host holds a room for one second, without renewal; a guest asks
+ * Wait time and lease time. A host holds a room for three seconds, without renewal; a guest asks
  * without waiting, waits a little, and then waits until the lease is over.
  */
 #include "example.h"
@@ -15,7 +15,7 @@ static int host_takes(hl_lock *room, hl_error *err)
     hl_acquire_options options = HL_ACQUIRE_OPTIONS_INIT;
 
     options.wait_ms = HL_NO_WAIT; /* now or not at all */
-    options.lease_ms = 1000;      /* ends by itself; without a lease time it would be renewed */
+    options.lease_ms = 3000;      /* ends by itself; without a lease time it would be renewed */
     return hl_lock_acquire_with(room, &options, err);
 }
 

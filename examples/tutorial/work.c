@@ -26,8 +26,9 @@ int main(int argc, char **argv)
     hl_lock *lock = NULL;
     hl_error err = HL_ERROR_INIT;
 
-    setvbuf(stdout, NULL, _IOLBF, 0);   /* so that lines of two processes come in their order */
-    options.watchdog_timeout_ms = 3000; /* the lease; renewed every third of it */
+    setvbuf(stdout, NULL, _IOLBF, 0);      /* so that lines of two processes come in their order */
+    options.watchdog_timeout_ms = 3000;    /* the lease; renewed every third of it */
+    options.flags = HL_CLIENT_HOLDER_INFO; /* so that others see who holds */
     if (hl_client_open(url ? url : "redis://127.0.0.1", &options, &client, &err) == 0 &&
         hl_lock_new(client, "stock:42", &lock, &err) == 0 &&
         hl_lock_acquire_for(lock, 60000, &err) == 0) {
