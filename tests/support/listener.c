@@ -53,16 +53,22 @@ int listener_reserve(int port)
     return -1;
 }
 
+bool listener_is_reserved(int port)
+{
+    int fd = listener_reserve(port);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0;
+}
+
 static int listener_random_port(void)
 {
-    int fd = -1, port = 0;
-    while (fd < 0) {
+    int port = 0;
+    do {
         uint16_t random = 0;
         must(getrandom(&random, sizeof random, 0) == sizeof random);
         port = 12000 + random % 20000;
-        fd = listener_reserve(port);
-    }
-    close(fd);
+    } while (listener_is_reserved(port));
     return port;
 }
 

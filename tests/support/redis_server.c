@@ -199,7 +199,8 @@ static bool redis_server_comes_up(struct redis_server *server)
     return true;
 }
 
-/* Both ports of a node of a cluster are below the range that the kernel hands out to clients. */
+/* The second port of a node of a cluster may not be that of a proxy which refuses connects now, and
+ * is below the range that the kernel hands out to clients. */
 static int redis_server_draw_port(const struct redis_server *server)
 {
     enum { BUS = 10000, CLIENTS = 32768 };
@@ -207,7 +208,7 @@ static int redis_server_draw_port(const struct redis_server *server)
     if (!options->tcp && !options->tls)
         return 0;
     int port = listener_free_port();
-    while (options->cluster && port + BUS >= CLIENTS)
+    while (options->cluster && (port + BUS >= CLIENTS || listener_is_reserved(port + BUS)))
         port = listener_free_port();
     return port;
 }
