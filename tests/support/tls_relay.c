@@ -174,8 +174,8 @@ static void *relay_run(void *arg)
         struct relay_connection *connection = malloc(sizeof *connection);
         must(connection && count < RELAY_CONNECTIONS);
         *connection = (struct relay_connection){relay, client, count};
-        must(pthread_create(&relay->worker[count], NULL, relay_connection_run, connection) == 0);
         atomic_store(&relay->connections, count + 1);
+        must(pthread_create(&relay->worker[count], NULL, relay_connection_run, connection) == 0);
     }
     return NULL;
 }
