@@ -374,8 +374,18 @@ static bool trio_failover_goes_on(void *arg)
     return false;
 }
 
+/* A second failover because the machine is busy would put the old master back. */
+static void trio_take_no_master_for_dead(const struct trio *trio)
+{
+    for (int i = 0; i < TRIO_SENTINELS; i++)
+        if (trio_is_current(trio, i))
+            redis_do(trio->sentinel[i],
+                     "SENTINEL SET " SENTINEL_MASTER " down-after-milliseconds 600000");
+}
+
 void trio_start_failover(struct trio *trio)
 {
+    trio_take_no_master_for_dead(trio);
     struct trio_failover failover = {.trio = trio,
                                      .chosen = trio_count_logs(trio, trio_chosen),
                                      .aborted = trio_count_logs(trio, trio_aborted)};

@@ -70,7 +70,8 @@ struct redis_server *trio_await_switch(struct trio *trio, const struct redis_ser
 /* That, and all other nodes are linked to it, and the sentinels know all nodes and each other. */
 void trio_await_whole(struct trio *trio);
 
-/* SENTINEL FAILOVER: a sentinel leads it, and has chosen the replica. */
+/* SENTINEL FAILOVER: a sentinel leads it, and has chosen the replica. From now on the sentinels
+ * take no master for dead. */
 void trio_start_failover(struct trio *trio);
 
 void trio_restart_sentinel(struct trio *trio, int i);
