@@ -39,6 +39,7 @@ static void expect_held_through(hl_client *client, hl_lock *lock, hl_client *oth
     expect_outcome(hl_lock_try_acquire(others, &err), HL_EBUSY);
     check_has(err.text, "nobody acquires for ");
     check_int(events_told(events, HL_EVENT_LOST), 0);
+    check(events_wait(events, HL_EVENT_GRACE, 1, 5000));
     check_int(events_told(events, HL_EVENT_GRACE), 1);
     expect_ok(hl_lock_release(lock, ERR));
     expect_free(lock);

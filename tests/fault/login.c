@@ -27,7 +27,7 @@ LoginLaw(login, of_a_callback_is_asked_for_at_each_greeting)
     check_has(redis_server_url(server), desk.address);
     redis_do(server, "ACL SETUSER app resetpass >rotated");
     desk_gives(&desk, "app", "rotated", 0);
-    login_cut();
+    redis_kill_links(server, "hirelock");
     check(events_wait(&events, HL_EVENT_CONNECTED, 1, 20000));
     check_int(atomic_load(&desk.asked), 2);
     check_int(login_count("app"), 2);
@@ -75,7 +75,7 @@ LoginLaw(login, that_the_callback_does_not_give_is_an_error_with_its_reason)
     hl_client *client = open_client(LOGIN(&desk, .on_event = count_event, .arg = &events));
     desk_fails(&desk, "503");
     int asked = atomic_load(&desk.asked);
-    login_cut();
+    redis_kill_links(server, "hirelock");
     check(desk_was_asked(&desk, asked + 3, 20000));
     desk_gives(&desk, "app", ONE, 0);
     check(events_wait(&events, HL_EVENT_CONNECTED, 1, 20000));
@@ -185,7 +185,7 @@ LoginLaw(login, comes_on_a_thread_of_its_own)
         open_client(CLIENT(.credentials_cb = answer_and_look_around, .credentials_arg = &calls));
     check_int(atomic_load(&calls), 1);
     asker = client;
-    login_cut();
+    redis_kill_links(server, "hirelock");
     check(login_wait("app", 0, 20000) || atomic_load(&calls) > 1);
     check(login_wait("app", 2, 20000));
     check_int(atomic_load(&calls), 2);
@@ -299,7 +299,7 @@ LoginLaw(login, that_ends_is_renewed_on_both_connections_before_it_does)
     static struct desk desk = DESK_INIT;
     static struct events events;
 
-    desk_gives(&desk, "app", ONE, slow_ms(2000));
+    desk_gives(&desk, "app", ONE, slow_ms(6000));
     struct pair pair = pair_start(LOGIN(&desk, .on_event = count_event, .arg = &events));
     check_int(login_count("app"), 2);
     redis_do(server, "CONFIG RESETSTAT");
@@ -431,7 +431,7 @@ LoginLaw(login, that_was_not_renewed_ends_with_the_servers_cut_and_a_new_one)
     static struct desk desk = DESK_INIT;
     static struct events events;
 
-    desk_gives(&desk, "app", ONE, slow_ms(1500));
+    desk_gives(&desk, "app", ONE, slow_ms(6000));
     struct pair pair = pair_start(LOGIN(&desk, .on_event = count_event, .arg = &events));
     desk_set_shut(&desk, true);
     check(desk_was_asked(&desk, 2, 20000)); /* for the renewal */

@@ -54,7 +54,7 @@ LoginLaw(login_file, is_read_at_each_greeting)
     check_int(login_count("app"), 2);
     redis_do(server, "ACL SETUSER app resetpass >rotated");
     file_of("password", "rotated\n");
-    login_cut();
+    redis_kill_links(server, "hirelock");
     check(events_wait(&events, HL_EVENT_CONNECTED, 1, 20000));
     check_int(login_count("app"), 2);
     login_try_out(client);
@@ -124,7 +124,7 @@ LoginLaw(login_file, that_is_missing_at_a_reconnect_is_waited_for)
     hl_error err = HL_ERROR_INIT;
 
     check_int(unlink(path), 0);
-    login_cut();
+    redis_kill_links(server, "hirelock");
     check(recorder_wait_says(&story, "no such file or directory"));
     expect_outcome(hl_client_ping(client, 1, &err), HL_ECONN);
     check_has(err.text, "password_file '/");

@@ -129,13 +129,6 @@ static inline bool login_wait(const char *user, int count, int64_t ms)
     return login_count(user) == count;
 }
 
-/* Kills both connections of every client of the library. */
-static inline void login_cut(void)
-{
-    redis_kill_named(server, REDIS_NORMAL, "hirelock");
-    redis_kill_named(server, REDIS_PUBSUB, "hirelock");
-}
-
 static inline void login_up(void)
 {
     server_up_with(&(struct redis_options){.tcp = true, .config = LOGIN_USERS});

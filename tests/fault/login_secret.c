@@ -179,7 +179,7 @@ LoginLaw(login_secret, of_the_options_is_where_no_core_dump_has_it)
     struct found found = found_of(3);
     check_int(found.dumped, 0);
     check_int(found.hidden, 1);
-    login_cut();
+    redis_kill_links(server, "hirelock");
     check(login_wait("app", 2, 20000));
     expect_ok(hl_client_ping(client, -1, ERR));
     found = found_of(3);

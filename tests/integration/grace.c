@@ -39,7 +39,7 @@ GraceLaw(begins_with_the_first_client_of_a_server_and_is_told_once)
     check_int(redis_int(server, "EXISTS stock"), 0);
     hl_client *second = open_client(GRACEFUL());
     check_int(stats_of(second).graces, 1);
-    grace_cut_off(server); /* the grace goes on */
+    redis_kill_links(server, "hirelock"); /* the grace goes on */
     wait_stat(client, reconnects, 1);
     expect_ok(hl_lock_acquire(lock, ERR));
     expect_ok(hl_lock_release(lock, ERR));

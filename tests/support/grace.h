@@ -25,27 +25,13 @@ static inline void grace_serve(struct redis_server *node, bool is_cluster)
         deadline_nap();
 }
 
-/* Cuts off the clients of the usual name. */
-static inline void grace_cut_off(struct redis_server *node)
-{
-    redisReply *list = redis_command(node, "CLIENT LIST");
-    check(list && list->type == REDIS_REPLY_STRING);
-    for (const char *line = list->str; line && *line; line = strchr(line, '\n')) {
-        const char *end = strchr(line += *line == '\n', '\n'),
-                   *name = strstr(line, " name=hirelock");
-        if (name && end && name < end)
-            redis_int(node, "CLIENT KILL ID %d", atoi(strstr(line, "id=") + 3));
-    }
-    freeReplyObject(list);
-}
-
 /* The server keeps its data, and they are of another term, as after a failover to a replica that
  * has heard of all. Clients of the usual name are cut off. */
 static inline void grace_new_term(struct redis_server *node)
 {
     redis_do(node, "REPLICAOF 127.0.0.1 1");
     redis_do(node, "REPLICAOF NO ONE");
-    grace_cut_off(node);
+    redis_kill_links(node, "hirelock");
 }
 
 /* The replica forgets all that it has heard until now. */

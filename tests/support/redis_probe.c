@@ -243,12 +243,12 @@ int redis_kill_clients(struct redis_server *server, enum redis_kind kind)
     return (int)redis_int(server, "CLIENT KILL TYPE %s", redis_kind_name(kind));
 }
 
-int redis_kill_named(struct redis_server *server, enum redis_kind kind, const char *name)
+/* Of a list of clients; frees it. */
+static int redis_kill_listed(struct redis_server *server, redisReply *reply, const char *name)
 {
     char wanted[128];
     int killed = 0;
     snprintf(wanted, sizeof wanted, " name=%s ", name);
-    redisReply *reply = redis_command(server, "CLIENT LIST TYPE %s", redis_kind_name(kind));
     must(reply && reply->type == REDIS_REPLY_STRING);
     char *rest = NULL, *line = strtok_r(reply->str, "\n", &rest);
     for (; line; line = strtok_r(NULL, "\n", &rest)) {
@@ -258,6 +258,17 @@ int redis_kill_named(struct redis_server *server, enum redis_kind kind, const ch
     }
     freeReplyObject(reply);
     return killed;
+}
+
+int redis_kill_named(struct redis_server *server, enum redis_kind kind, const char *name)
+{
+    return redis_kill_listed(
+        server, redis_command(server, "CLIENT LIST TYPE %s", redis_kind_name(kind)), name);
+}
+
+int redis_kill_links(struct redis_server *server, const char *name)
+{
+    return redis_kill_listed(server, redis_command(server, "CLIENT LIST"), name);
 }
 
 bool redis_wait_subscribers(struct redis_server *server, const char *channel, int n, int64_t ms)

@@ -60,6 +60,9 @@ int redis_kill_clients(struct redis_server *server, enum redis_kind kind);
 /* Closes the connections of one client, by its name; returns their number. */
 int redis_kill_named(struct redis_server *server, enum redis_kind kind, const char *name);
 
+/* The same, of each kind; none of those that come back meanwhile. */
+int redis_kill_links(struct redis_server *server, const char *name);
+
 /* Each returns false when its condition did not become true within slow_ms(ms). */
 bool redis_wait_subscribers(struct redis_server *server, const char *channel, int n, int64_t ms);
 bool redis_wait_clients(struct redis_server *server, enum redis_kind kind, int n, int64_t ms);
