@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "connection_fixture.h"
+#include "integration/settled.h"
 #include "support/census.h"
 #include "support/history.h"
 #include "support/process.h"
@@ -198,8 +199,7 @@ static void queue_start(struct queue *queue, const char *waiters_url)
     for (int i = 0; i < WAITERS; i++)
         connection_call_start(&queue->call[i], queue->wanted, slow_ms(15000));
     wait_stat(queue->waiter, waiters_now, WAITERS);
-    check(redis_wait_subscribers(server, channel, 1, 5000));
-    wait_until_quiet(server);
+    expect_settled_wait(queue->wanted);
 }
 
 static void queue_finish(struct queue *queue)
@@ -293,8 +293,7 @@ Test(connection_kill, a_new_link_begins_with_renewals_and_ends_with_values)
     expect_ok(hl_lock_acquire(held, ERR));
     redis_do(c.server, "HSET wanted stranger:1 1");
     connection_call_start(&call, wanted, slow_ms(15000));
-    check(redis_wait_subscribers(c.server, channel, 1, 5000));
-    wait_until_quiet(c.server);
+    expect_settled_wait(wanted);
     redis_do(c.server, "CONFIG SET slowlog-max-len 10000");
     redis_do(c.server, "CONFIG SET slowlog-log-slower-than 0");
     redis_do(c.server, "SLOWLOG RESET");
