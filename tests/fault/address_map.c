@@ -155,12 +155,12 @@ ClusterLaw(address_map, leads_to_nodes_that_answer_slowly_but_in_time)
     for (int i = 0; i < 3; i++) {
         server = cluster_node(cluster, i);
         slow[i] = new_proxy();
-        proxy_delay(slow[i], PROXY_EVERY, PROXY_DOWN, slow_ms(600));
+        proxy_delay(slow[i], PROXY_EVERY, PROXY_DOWN, slow_ms(2200));
     }
     snprintf(url, sizeof url, "redis-cluster://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d",
              proxy_port(slow[0]), proxy_port(slow[1]), proxy_port(slow[2]));
-    client = open_client_at(url, CLIENT(.connect_timeout_ms = slow_ms(1500),
-                                        .request_timeout_ms = slow_ms(10000),
+    client = open_client_at(url, CLIENT(.connect_timeout_ms = slow_ms(6000),
+                                        .request_timeout_ms = slow_ms(20000),
                                         .address_map = map_to_proxy));
     server = cluster_node(cluster, 0);
     expect_works(client, name_at(0, "stock"));

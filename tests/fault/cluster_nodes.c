@@ -195,8 +195,9 @@ Test(cluster_minority, refuses_calls_until_the_others_are_back, .init = cluster_
     check_has(err.text, "CLUSTERDOWN");
     expect_outcome(hl_lock_try_acquire(new_lock(client, names[1]), &err), HL_ECONN);
     check_has(err.text, "connection refused");
-    expect_outcome(hl_lock_acquire_with(new_lock(client, names[0]), ACQUIRE(.wait_ms = 500), &err),
-                   HL_ESERVER);
+    expect_outcome(
+        hl_lock_acquire_with(new_lock(client, names[0]), ACQUIRE(.wait_ms = slow_ms(1000)), &err),
+        HL_ESERVER);
     for (int i = 1; i < 3; i++)
         redis_server_restart(cluster_node(cluster, i));
     cluster_await_whole(cluster);

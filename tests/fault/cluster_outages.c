@@ -21,6 +21,7 @@ static void expect_all_held(hl_client *client, hl_client *other, hl_lock *const 
 {
     hl_error err = HL_ERROR_INIT;
 
+    wait_stat(other, nodes_now, cluster_masters(cluster));
     for (int i = 0; i < cluster_masters(cluster); i++) {
         const char *name = hl_lock_name(lock[i], NULL);
         server = cluster_node_of(cluster, name);
@@ -133,7 +134,8 @@ ClusterLaw(cluster_minority, ends_a_hold_with_its_lease_and_says_why)
     check_int(hl_lock_validity_ms(lock, NULL), 0);
     expect_outcome(hl_lock_try_acquire(free_one, &err), HL_ESERVER);
     check_has(err.text, "CLUSTERDOWN");
-    expect_outcome(hl_lock_acquire_with(free_one, ACQUIRE(.wait_ms = 100), &err), HL_ESERVER);
+    expect_outcome(hl_lock_acquire_with(free_one, ACQUIRE(.wait_ms = slow_ms(1000)), &err),
+                   HL_ESERVER);
     check_has(err.text, "CLUSTERDOWN");
     expect_outcome(hl_lock_release(lock, ERR), HL_ELOST);
     for (int i = 1; i < cluster_nodes(cluster); i++)

@@ -34,7 +34,7 @@ static hl_client *open_replicated(int64_t watchdog_ms, struct events *events)
     hl_client_options options = *cluster_client(events);
 
     options.min_replicas = 1;
-    options.replicas_timeout_ms = slow_ms(500);
+    options.replicas_timeout_ms = watchdog_ms == SHORT_MS ? SHORT_MS / 3 : slow_ms(2000);
     options.request_timeout_ms = slow_ms(4000);
     options.poll_ms = 1000;
     options.watchdog_timeout_ms = watchdog_ms;
@@ -199,7 +199,7 @@ PatientLaw(hold_up_no_lock_of_the_node_to_which_a_slot_moves)
 HastyLaw(keep_a_hold_over_the_death_of_its_master)
 {
     static struct events events;
-    hl_client *client = open_replicated(0, &events);
+    hl_client *client = open_replicated(slow_ms(60000), &events);
     const char *name = name_at(0, "stock"), *anothers = name_at(0, "another");
     hl_lock *lock = new_lock(client, name), *another = new_lock(client, anothers);
     struct redis_server *old = cluster_node(cluster, 0);
@@ -215,10 +215,12 @@ HastyLaw(keep_a_hold_over_the_death_of_its_master)
     expect_unconfirmed(another);
     redis_server_restart(old);
     cluster_await_whole(cluster);
+    check(redis_wait_replicas(follower[0], 1, 60000)); /* the master has heard of it, too */
     expect_confirmed(another, old, anothers);
     cluster_start_failover(old);
     check(cluster_await_master(cluster, slot_of(name), follower[0]) == old);
     cluster_await_whole(cluster);
+    check(redis_wait_replicas(old, 1, 60000));
     expect_confirmed(another, follower[0], anothers);
     check(hl_lock_is_held(lock, NULL));
     expect_ok(hl_lock_release(lock, ERR));

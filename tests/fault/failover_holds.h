@@ -16,6 +16,9 @@
 
 enum { HOLDS = 8, SURE_HOLDS = HOLDS / 2 };
 
+/* Longer than a failover, an outage, and the lease of a hold that was lost. */
+#define WAITERS_MS slow_ms(240000)
+
 /* How the master of the holds ends. */
 struct failure {
     void (*prepare)(struct redis_server *master); /* before the last holds; or NULL */
@@ -57,7 +60,7 @@ static inline void holds_take(int first, int end, const char *(*name_of)(const c
                                        ACQUIRE(.wait_ms = HL_WAIT_FOREVER, .on_event = count_event,
                                                .event_arg = &holds[i].events),
                                        ERR));
-        holds[i].actor = actor_start_acquire(holds[i].wanted, ACQUIRE(.wait_ms = slow_ms(60000)));
+        holds[i].actor = actor_start_acquire(holds[i].wanted, ACQUIRE(.wait_ms = WAITERS_MS));
     }
 }
 

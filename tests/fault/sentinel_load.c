@@ -14,7 +14,7 @@ static const char *name_itself(const char *prefix)
 /* No master is replaced because the machine is busy. */
 static void calm_trio_up(void)
 {
-    trio_up_with(&(struct trio_options){.down_after_ms = 2000});
+    trio_up_with(&(struct trio_options){.down_after_ms = 5000});
 }
 
 static void expect_failover(const struct failure *failure)
