@@ -26,7 +26,7 @@ static struct proxy *cut_before_the_answer(hl_client **ret_client)
 
     *ret_client = client_behind(proxy);
     expect_ok(hl_client_ping(*ret_client, -1, ERR));
-    proxy_cut_once(proxy, PROXY_EVERY, PROXY_DOWN, 1, PROXY_RST);
+    proxy_cut_once(proxy, 0, PROXY_DOWN, 1, PROXY_RST);
     return proxy;
 }
 

@@ -63,10 +63,10 @@ static inline hl_client_options cut_options(void)
 static inline void cut_start(struct cut *cut, uint64_t step)
 {
     hl_client_options options = cut_options();
-    options.request_timeout_ms = slow_ms(5000); /* a cut is noticed at once */
-    options.watchdog_timeout_ms = slow_ms(600); /* renewed at a third of it */
+    options.request_timeout_ms = slow_ms(5000);  /* a cut is noticed at once */
+    options.watchdog_timeout_ms = slow_ms(1800); /* renewed at a third of it */
     if (step > 1)
-        options.watchdog_timeout_ms += 2400;
+        options.watchdog_timeout_ms += 1200;
     cut->c = connection_start(NULL);
     cut->client = open_client_at(proxy_url(cut->c.proxy), &options);
     cut->other = open_client_at(redis_server_url(cut->c.server), &options);

@@ -82,13 +82,14 @@ Test(connection_idle, a_master_that_became_a_replica_is_found)
     redis_server_stop(server);
 }
 
-/* The server closes the first connection; a faster keepalive preserves the next one. */
+/* The server closes the first connection; a faster keepalive, each second, preserves the next one.
+ */
 Test(connection_idle, a_server_that_closes_idle_connections_soon_does_so_once)
 {
     hl_client_options options = connection_options();
     server = redis_server_start(NULL);
     hl_client *client = open_client_at(redis_server_url(server), &options);
-    redis_do(server, "CONFIG SET timeout 2");
+    redis_do(server, "CONFIG SET timeout 3");
     wait_stat(client, reconnects, 1);
     check(!connection_wait_for(client, connection_reconnects, 2, 8000));
     close_client(client);

@@ -309,7 +309,7 @@ static void check_echo(fake_handler *handler, const char *words_answered, bool o
     hl_error err = HL_ERROR_INIT;
     char url[128];
     words_of(&words, &options);
-    options.outage_timeout_ms = slow_ms(300);
+    options.outage_timeout_ms = slow_ms(opens ? 3000 : 300);
     options.request_timeout_ms = slow_ms(500); /* so long a close waits for releases */
     snprintf(url, sizeof url, "redis://:s3cr3t%%2FPass%%3Aword@127.0.0.1:%d/2",
              fake_server_port(fake));

@@ -28,7 +28,8 @@ static hl_client *open_by_proxy(int connections)
     proxy = new_proxy();
     return open_client_at(proxy_url(proxy),
                           CLIENT(.connections = connections, .on_event = count_event,
-                                 .arg = &events, .outage_timeout_ms = slow_ms(60000)));
+                                 .arg = &events, .outage_timeout_ms = slow_ms(60000),
+                                 .watchdog_timeout_ms = slow_ms(60000)));
 }
 
 TcpLaw(lanes, are_one_as_long_as_threads_do_not_meet)
@@ -412,7 +413,7 @@ TcpLaw(lanes, that_do_not_come_back_send_nothing_late)
 {
     proxy = new_proxy();
     hl_client *client = open_client_at(
-        proxy_url(proxy), CLIENT(.connections = LANES, .request_timeout_ms = slow_ms(500),
+        proxy_url(proxy), CLIENT(.connections = LANES, .request_timeout_ms = slow_ms(2000),
                                  .on_event = count_event, .arg = &events));
     hold_one_by_each(client);
     for (int i = 0; i < LANES; i++)

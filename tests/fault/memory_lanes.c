@@ -163,7 +163,7 @@ static void close_prepare(void *arg)
 {
     struct subject *subject = arg;
 
-    open_subject(subject, slow_ms(100));
+    open_subject(subject, slow_ms(500));
     meet(subject);
     check_int(hli_link_lanes(subject->first), 2);
     hold(subject, subject->held);

@@ -53,7 +53,7 @@ static void *acquire_then_release(void *arg)
 Test(process_thread, a_thread_that_ends_holding_is_not_renewed_any_more, .init = start,
      .fini = stop)
 {
-    hl_client *client = thread_open(slow_ms(600) + 2400, 0);
+    hl_client *client = thread_open(slow_ms(600) + 7400, 0);
     hl_client *other = open_client(NULL);
     struct waiter waiter[2] = {{.lock = new_lock(client, "left")},
                                {.lock = new_lock(other, "left")}};

@@ -6,6 +6,7 @@
  * caller waits for them any more are given back, or serve another one.
  */
 
+#include "integration/settled.h"
 #include "semaphore_scene.h"
 
 /* The server has given permits, and the caller has gone before it learns of them. */
@@ -50,8 +51,7 @@ Test(semaphore_departed, permits_of_a_departed_waiter_return)
     expect_ok(hl_semaphore_acquire_async(scene.semaphore, 3, &options, posted_done, &first));
     options.cancel = cancel;
     expect_ok(hl_semaphore_acquire_async(scene.semaphore, 4, &options, posted_done, &second));
-    check(redis_wait_subscribers(scene.c.server, "redisson_sc:{pool}", 1, 5000));
-    expect_ok(hl_client_ping(scene.client, -1, ERR));
+    expect_settled_wait(scene.semaphore);
     proxy_hold(scene.c.proxy, connection_of_commands(&scene.c), PROXY_DOWN);
     redis_do(scene.c.server, "SET pool %d", PERMITS);
     redis_do(scene.c.server, "PUBLISH redisson_sc:{pool} 9");

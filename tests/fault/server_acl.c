@@ -29,7 +29,7 @@ static void start(void)
 static hl_client *acl_client(struct events *events, int64_t watchdog_ms)
 {
     hl_client_options options = acl_options(events);
-    options.poll_ms = POLL_MS;
+    options.poll_ms = slow_ms(POLL_MS);
     if (watchdog_ms > 0)
         options.watchdog_timeout_ms = slow_ms(watchdog_ms);
     return open_client(&options);
@@ -104,7 +104,7 @@ AclTest(a_hash_of_many_fields_is_no_lock_and_hgetall_and_hlen_are_enough_to_see_
 static hl_client_options acl_graceful(void)
 {
     hl_client_options options = acl_options(NULL);
-    options.poll_ms = POLL_MS;
+    options.poll_ms = slow_ms(POLL_MS);
     options.watchdog_timeout_ms = options.failover_grace_ms = slow_ms(5000);
     options.outage_timeout_ms = slow_ms(30000);
     return options;

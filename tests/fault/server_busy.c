@@ -90,7 +90,9 @@ Test(server_busy, is_waited_out_and_the_script_is_not_killed, .init = busy_up, .
 {
     static struct events events;
     hl_client *client = open_impatient(&events);
-    hl_lock *held = new_lock(client, "held"), *lock = new_lock(client, "n");
+    hl_lock *lock = new_lock(client, "n"); /* a retained one would hold for 5 s at most */
+    hl_lock *held =
+        new_lock_with(client, "held", &(hl_lock_options){.size = sizeof(hl_lock_options)});
     hl_error err = HL_ERROR_INIT;
     expect_ok(hl_lock_acquire(held, NULL));
     busy_begin("while true do end");
@@ -102,7 +104,7 @@ Test(server_busy, is_waited_out_and_the_script_is_not_killed, .init = busy_up, .
     check_has(err.text, "BUSY");
     struct actor *call = actor_start_acquire(lock, ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
     expect_waiters(client, 1);
-    check(hl_lock_is_held(held, NULL));
+    check_msg(hl_lock_is_held(held, NULL), "lost: %s", events.reason[HL_EVENT_LOST]);
     redis_do(server, "SCRIPT KILL");
     expect_ok(actor_end(call));
     check_int(redis_subcommand_calls(server, "script", "kill"), 1); /* ours */

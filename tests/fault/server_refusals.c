@@ -43,7 +43,7 @@ static void refusal_check_acquire(struct refusal *refusal, const char *words)
     check_has(err.text, words);
     expect_outcome(hl_lock_try_acquire(refusal->free, &err), HL_ESERVER);
     check_has(err.text, words);
-    expect_outcome(hl_lock_acquire_for(refusal->free, 50, &err), HL_ESERVER);
+    expect_outcome(hl_lock_acquire_for(refusal->free, slow_ms(800), &err), HL_ESERVER);
     check_has(err.text, words);
 }
 
@@ -355,6 +355,7 @@ Law(server_refusals, a_replica_renews_nothing)
     hl_lock *lock = new_lock(client, "n");
     hl_error err = HL_ERROR_INIT;
     expect_ok(hl_lock_acquire(lock, NULL));
+    wait_stat(client, renewals, 1);       /* the next one is a third of the lease away */
     redis_do(server, "PEXPIRE n 600000"); /* so that no renewal would have to write */
     redis_do(server, "REPLICAOF 127.0.0.1 1");
     (void)!hl_client_ping(client, 50, NULL); /* what was answered before is counted */

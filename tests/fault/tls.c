@@ -431,7 +431,7 @@ TlsLaw(renegotiation_is_declined)
     check_msg(strstr(err.text, "certificate") == NULL, "%s", err.text);
     check(tls_relay_asked(relay) >= 1);
     close_client(client);
-    check_int(tls_relay_hellos(relay), tls_relay_connections(relay));
+    check(tls_relay_hellos(relay) <= tls_relay_connections(relay)); /* the last may be cut short */
 }
 
 /* Its answers come as fast as it writes them, each as a record of its own. */
