@@ -14,7 +14,7 @@ static double figure(const char *line, const char *key)
 
 Law(bench, measures_its_five_parts_and_leaves_nothing_behind)
 {
-    const struct said *said = RUN("bench", "--time", "2", "--threads", "3", "--json");
+    const struct said *said = RUN("bench", "--time", "5", "--threads", "3", "--json");
     const char *line = said->out;
 
     expect_said(said, 0);

@@ -8,7 +8,7 @@
 #include "support/masters.h"
 #include "support/recorder.h"
 
-enum { FEW_MS = 150 };
+enum { FEW_MS = 1000 };
 
 static struct recorder told = RECORDER_INIT;
 

@@ -38,8 +38,9 @@ static void *taker_run(void *arg)
     options.wait_ms = slow_ms(200);
     for (int i = 0; i < LOCKS; i++) {
         snprintf(name, sizeof name, "stormy:%d", i);
-        lock[i] = new_redlock_of(taker->clients, masters.count, name,
-                                 REDLOCK(.max_lease_ms = lease_ms(), .vote_timeout_ms = 100));
+        lock[i] =
+            new_redlock_of(taker->clients, masters.count, name,
+                           REDLOCK(.max_lease_ms = lease_ms(), .vote_timeout_ms = slow_ms(100)));
     }
     for (unsigned turn = 0; !atomic_load(taker->is_over); turn++) {
         uint32_t number = (turn + (unsigned)taker->owner) % LOCKS;

@@ -98,6 +98,12 @@ static inline int64_t fair_left(const char *field)
     return redis_int(server, "ZSCORE " FAIR_ENDS " %s", field) - server_now_ms();
 }
 
+static inline int64_t fair_distance(const char *from, const char *to)
+{
+    return redis_int(server, "ZSCORE " FAIR_ENDS " %s", to) -
+           redis_int(server, "ZSCORE " FAIR_ENDS " %s", from);
+}
+
 static inline void fair_check_left(const char *field, int64_t ms)
 {
     int64_t left = fair_left(field);

@@ -225,7 +225,7 @@ GraceLaw(gives_larger_tokens_though_the_counter_is_lost)
 GraceLaw(lets_a_hold_end_of_which_less_is_left_than_an_old_master_may_go_on)
 {
     static struct events events;
-    const int64_t lease_ms = 3 * LEASE_MS; /* the rest of it is enough for a restart */
+    const int64_t lease_ms = 5 * LEASE_MS; /* the rest of it is enough for a restart */
     grace_serve(server, false);
     hl_client *client = open_client(
         CLIENT(.failover_grace_ms = 2 * lease_ms, .old_master_ms = lease_ms, .backoff_max_ms = 100,

@@ -74,7 +74,7 @@ SingleLaw(metrics, count_what_the_client_did)
 
 SingleLaw(metrics, count_losses_jeopardies_and_connections)
 {
-    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = SHORT_MS));
+    hl_client *client = open_client(CLIENT(.watchdog_timeout_ms = slow_ms(6000)));
     hl_lock *lock = new_lock(client, "stock");
 
     expect_ok(hl_lock_acquire(lock, ERR));

@@ -42,9 +42,10 @@ SingleLaw(multi_servers_end, when_the_wait_time_is_over)
     sites_open(CLIENT(.poll_ms = 30000));
     multi = new_multi_at("a1 b2 c3");
     stranger_takes_at("b2");
-    hl_error err = HL_ERROR_INIT;
-    expect_outcome(hl_lock_acquire_for(multi, 50, &err), HL_ETIMEDOUT);
-    check_has(err.text, "acquire 'b': the wait time is over");
+    struct actor *actor = actor_start_acquire(multi, ACQUIRE(.wait_ms = slow_ms(3000)));
+    expect_queue_at("b2", 1);
+    expect_outcome(actor_end(actor), HL_ETIMEDOUT);
+    check_has(actor_error(actor), "acquire 'b': the wait time is over");
     expect_only_the_stranger();
 }
 
@@ -207,7 +208,7 @@ SingleLaw(multi_servers_end, releasing_when_the_first_client_is_closed)
 SingleLaw(multi_servers_end, when_the_server_of_the_awaited_member_is_killed)
 {
     site_open(1, CLIENT(.poll_ms = 100));
-    site_open(2, CLIENT(.poll_ms = 100, .outage_timeout_ms = slow_ms(300)));
+    site_open(2, CLIENT(.poll_ms = 100, .outage_timeout_ms = slow_ms(1500)));
     site_open(3, CLIENT(.poll_ms = 100));
     struct actor *waiter = begin_waiting();
     redis_server_kill(site[2].server);

@@ -396,7 +396,7 @@ static hl_lock *new_narrow_redlock(hl_client *const *clients, const char *name)
         redis_do(masters.server[i], "SET %s another PX 600000", name);
     return new_redlock_of(
         clients, 5, name,
-        REDLOCK(.flags = HL_REDLOCK_NO_RESTART_DELAY, .vote_timeout_ms = slow_ms(150)));
+        REDLOCK(.flags = HL_REDLOCK_NO_RESTART_DELAY, .vote_timeout_ms = slow_ms(2000)));
 }
 
 /* The completion, which says that the lock is held, has not run. What comes later at other clients

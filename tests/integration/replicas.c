@@ -53,6 +53,7 @@ ReplicaLaw(replicas, that_have_not_heard_undo_the_acquire_and_are_counted)
     check_int(stats_of(client).unconfirmed, KINDS);
     check_int(stats_of(client).holds_now, 0);
     replica_join(0);
+    check(redis_wait_replicas(server, 1, 20000));
     hl_lock *lock = new_lock(client, "stock");
     expect_ok(hl_lock_acquire(lock, ERR));
     expect_ok(hl_lock_release(lock, ERR));
@@ -151,7 +152,7 @@ ReplicaLaw(replicas, are_waited_for_once_for_all_that_came_meanwhile)
     static struct seat seat[CROWD];
     char name[32];
 
-    replica_lag(0, LAG_MS);
+    replica_lag(0, slow_ms(LAG_MS));
     for (int i = 0; i < CROWD; i++) {
         snprintf(name, sizeof name, "stock:%d", i);
         seat[i] = (struct seat){.lock = new_lock(client, name)};

@@ -257,8 +257,8 @@ RedissonLaw(permit_of_c, whose_lease_is_over_goes_to_java)
 {
     hl_permit permit;
     hl_permits *pool = fill_pool(open_client(NULL), 1);
-    expect_ok(hl_permits_acquire_with(pool, ACQUIRE(.lease_ms = 500), &permit, NULL));
-    check(redisson_number("t1", "permits.getLeaseTime pool %s", permit.id) <= 500);
+    expect_ok(hl_permits_acquire_with(pool, ACQUIRE(.lease_ms = BRIEF_MS), &permit, NULL));
+    check(redisson_number("t1", "permits.getLeaseTime pool %s", permit.id) <= BRIEF_MS);
     check_int(strlen(redisson_do("t1", "permits.acquire pool")), 32);
     check(!hl_permits_is_held(pool, &permit));
     hl_permits_free(pool);
@@ -267,11 +267,13 @@ RedissonLaw(permit_of_c, whose_lease_is_over_goes_to_java)
 EverywhereLaw(permit_of_java, whose_lease_is_over_goes_to_c)
 {
     int64_t left_ms = 0;
+    char words[64];
     hl_permit permit;
     hl_permits *pool = fill_pool(open_client(NULL), 1);
-    hl_permit javas = permit_of_java("t1", "permits.acquire pool 500");
+    snprintf(words, sizeof words, "permits.acquire pool %d", (int)BRIEF_MS);
+    hl_permit javas = permit_of_java("t1", words);
     expect_ok(hl_permits_lease_left(pool, &javas, &left_ms, NULL));
-    check(left_ms > 0 && left_ms <= 500);
+    check(left_ms > 0 && left_ms <= BRIEF_MS);
     expect_ok(hl_permits_acquire_for(pool, LONG_BEFORE_MS, &permit, NULL));
     expect_redisson("t1", "false", "permits.tryRelease pool %s", javas.id);
     expect_ok(hl_permits_release(pool, &permit, NULL));
