@@ -71,8 +71,8 @@ static void acl_up(void)
     server_up_with(&(struct redis_options){.tcp = true, .plain = true});
 }
 
-#define AclLaw(name) Test(acl, name, .init = acl_up, .fini = server_down, .timeout = 120)
-#define TopAclLaw(name) Test(acl, name, .init = acl_up, .fini = top_down, .timeout = 120)
+#define AclLaw(name) Test(acl, name, .init = acl_up, .fini = server_down)
+#define TopAclLaw(name) Test(acl, name, .init = acl_up, .fini = top_down)
 
 AclLaw(is_enough_for_each_primitive)
 {

@@ -16,7 +16,7 @@ static void part_up(void)
                                               .without_replicas = true});
 }
 
-#define PartLaw(name) Test(nodes, name, .init = part_up, .fini = server_down, .timeout = 180)
+#define PartLaw(name) Test(nodes, name, .init = part_up, .fini = server_down)
 
 /* A node that is away is waited for only so long. */
 static const char *part_url(void)

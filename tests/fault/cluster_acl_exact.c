@@ -46,7 +46,7 @@ static void expect_all_used(void)
 }
 
 Test(cluster_acl_exact, with_sharded_messages_has_nothing_that_is_not_used, .init = sharded_up,
-     .fini = server_down, .timeout = 300)
+     .fini = server_down)
 {
     expect_all_used();
 }
@@ -59,7 +59,7 @@ static void plain_7_up(void)
 }
 
 Test(cluster_acl_exact, with_messages_to_all_nodes_has_nothing_that_is_not_used, .init = plain_7_up,
-     .fini = server_down, .timeout = 300)
+     .fini = server_down)
 {
     expect_all_used();
 }

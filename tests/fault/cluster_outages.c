@@ -36,7 +36,7 @@ static void expect_all_held(hl_client *client, hl_client *other, hl_lock *const 
 /* Masters and replicas. A master that is away for too long is replaced, which is all the same to
  * its locks, since its replica has them. */
 Test(cluster_outage, of_every_node_in_turn_loses_no_hold, .init = cluster_up_on_disk,
-     .fini = server_down, .timeout = 300)
+     .fini = server_down)
 {
     static struct events events;
     hl_client *client = open_client_at(cluster_url(cluster), cluster_client(&events));

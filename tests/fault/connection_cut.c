@@ -5,37 +5,37 @@
 
 #include "connection_cut.h"
 
-Test(connection_cut, acquire_and_release, .timeout = 60)
+Test(connection_cut, acquire_and_release)
 {
     cut_sweep(cut_plain, 23);
 }
 
-Test(connection_cut, a_nested_acquire_that_extends, .timeout = 60)
+Test(connection_cut, a_nested_acquire_that_extends)
 {
     cut_sweep(cut_nested, 61);
 }
 
-Test(connection_cut, a_renewal, .timeout = 60)
+Test(connection_cut, a_renewal)
 {
     cut_sweep(cut_renewed, 97);
 }
 
-Test(connection_cut, a_longer_lease, .timeout = 60)
+Test(connection_cut, a_longer_lease)
 {
     cut_sweep(cut_updated, 37);
 }
 
-Test(connection_cut, a_wait_and_its_subscription, .timeout = 60)
+Test(connection_cut, a_wait_and_its_subscription)
 {
     cut_sweep(cut_waiting, 67);
 }
 
-Test(connection_cut, a_handshake, .timeout = 60)
+Test(connection_cut, a_handshake)
 {
     cut_sweep(cut_handshake, 101);
 }
 
-Test(connection_cut, a_handshake_of_a_lazy_client, .timeout = 60)
+Test(connection_cut, a_handshake_of_a_lazy_client)
 {
     cut_sweep(cut_handshake_lazily, 101);
 }
@@ -76,7 +76,7 @@ Test(connection_cut, a_handshake_of_the_least_user_ends_no_wait)
     connection_stop(&c);
 }
 
-Test(connection_cut, acquire_and_release_with_scripts_to_load, .timeout = 60)
+Test(connection_cut, acquire_and_release_with_scripts_to_load)
 {
     cut_sweep(cut_loading, 301);
 }

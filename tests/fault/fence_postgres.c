@@ -197,7 +197,7 @@ static bool stage(const struct way *way)
     return write_late(holder, way);
 }
 
-#define PostgresLaw(suite, name) Test(suite, name, .fini = stop, .timeout = 200)
+#define PostgresLaw(suite, name) Test(suite, name, .fini = stop)
 
 PostgresLaw(fence_postgres, a_late_write_without_a_token_is_taken_and_undoes_anothers)
 {

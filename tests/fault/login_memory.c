@@ -14,8 +14,7 @@ static void login_memory_up(void)
     memory_up_with(&(struct redis_options){.config = LOGIN_USERS});
 }
 
-#define MemoryLaw(name)                                                                            \
-    Test(login_memory, name, .init = login_memory_up, .fini = memory_down, .timeout = 300)
+#define MemoryLaw(name) Test(login_memory, name, .init = login_memory_up, .fini = memory_down)
 
 struct opening {
     hl_client *client;

@@ -44,7 +44,7 @@ static void memory_cluster_up(void)
 }
 
 #define ClusterMemoryLaw(name)                                                                     \
-    Test(memory_cluster, name, .init = memory_cluster_up, .fini = server_down, .timeout = 300)
+    Test(memory_cluster, name, .init = memory_cluster_up, .fini = server_down)
 
 static void open_prepare(void *arg)
 {

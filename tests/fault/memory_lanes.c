@@ -143,8 +143,7 @@ static void memory_lanes_up(void)
     files_before = census_files();
 }
 
-#define MemoryLaw(name)                                                                            \
-    Test(memory_lanes, name, .init = memory_lanes_up, .fini = memory_down, .timeout = 300)
+#define MemoryLaw(name) Test(memory_lanes, name, .init = memory_lanes_up, .fini = memory_down)
 
 MemoryLaw(a_second_one_is_opened_all_the_same)
 {

@@ -96,8 +96,7 @@ static void expect_in_words(void (*prepare)(void *), long step)
     sweep_without_leaks(&scenario);
 }
 
-#define RedirectLaw(name, up)                                                                      \
-    Test(memory_redirects, name, .init = up, .fini = server_down, .timeout = 300)
+#define RedirectLaw(name, up) Test(memory_redirects, name, .init = up, .fini = server_down)
 
 /* --- ASK, of a real cluster: the slot is on its way, and its keys are away already --- */
 

@@ -130,7 +130,7 @@ static void switch_verify(void *arg, bool failed)
 }
 
 Test(memory_sentinel, one_failure_keeps_no_client_from_a_new_master, .init = memory_sentinel_up,
-     .fini = memory_sentinel_down, .timeout = 300)
+     .fini = memory_sentinel_down)
 {
     bool is_there;
     struct failing_scenario scenario = {

@@ -184,7 +184,7 @@ static long sweep_everywhere(void (*run)(void *), bool is_held)
 }
 
 Test(multi_memory, is_short_anywhere_and_nothing_is_left, .init = memory_up_tcp,
-     .fini = memory_down, .timeout = 120)
+     .fini = memory_down)
 {
     check(sweep_everywhere(acquire, false) >= 5);
     check(sweep_everywhere(acquire_async, false) >= 5);

@@ -202,7 +202,7 @@ static void verify_asked(void *arg, bool failed)
 }
 
 Test(multi_servers_memory, is_short_and_all_members_are_held_or_none, .init = both_up,
-     .fini = both_down, .timeout = 120)
+     .fini = both_down)
 {
     check(sweep(FAILING_THREAD, acquire, false) >= 5);
     check(sweep(FAILING_THREAD, acquire_async, false) >= 5);
@@ -210,7 +210,7 @@ Test(multi_servers_memory, is_short_and_all_members_are_held_or_none, .init = bo
 }
 
 Test(multi_servers_memory, is_short_and_a_busy_member_is_waited_for, .init = both_up,
-     .fini = both_down, .timeout = 120)
+     .fini = both_down)
 {
     is_contended = true;
     check(sweep(FAILING_THREAD, acquire, false) >= 5);
@@ -219,7 +219,7 @@ Test(multi_servers_memory, is_short_and_a_busy_member_is_waited_for, .init = bot
 }
 
 Test(multi_servers_memory, is_short_anywhere_and_nothing_is_left, .init = both_up,
-     .fini = both_down, .timeout = 120)
+     .fini = both_down)
 {
     check(sweep(FAILING_PROCESS, acquire, false) >= 5);
     check(sweep(FAILING_PROCESS, acquire_async, false) >= 5);
@@ -228,7 +228,7 @@ Test(multi_servers_memory, is_short_anywhere_and_nothing_is_left, .init = both_u
 }
 
 Test(multi_servers_memory, is_short_and_a_release_is_made_or_can_be_made_again, .init = both_up,
-     .fini = both_down, .timeout = 120)
+     .fini = both_down)
 {
     check(sweep(FAILING_THREAD, release, true) >= 3);
     check(sweep(FAILING_THREAD, release_async, true) >= 3);

@@ -27,7 +27,7 @@ static void up(void)
                                  .config = "appendonly yes\nappendfsync always\nuser locker"});
 }
 
-#define AclLaw(name) Test(redlock_acl, name, .init = up, .fini = server_down, .timeout = 240)
+#define AclLaw(name) Test(redlock_acl, name, .init = up, .fini = server_down)
 
 static void give_rights(const char *const *better, const char *but)
 {

@@ -169,8 +169,7 @@ static void inspect_async(void *arg)
     code = await_completion(hl_lock_inspect_async(lock, inspected, NULL));
 }
 
-#define MemoryLaw(name)                                                                            \
-    Test(redlock_memory, name, .init = memory_masters_up, .fini = server_down, .timeout = 240)
+#define MemoryLaw(name) Test(redlock_memory, name, .init = memory_masters_up, .fini = server_down)
 
 MemoryLaw(is_short_and_the_lock_is_held_or_not)
 {

@@ -87,7 +87,7 @@ Test(redlock_restart, forms_two_majorities_without_the_delay, .init = three_up, 
 }
 
 Test(redlock_restart, forms_no_second_majority_while_the_first_may_believe, .init = three_up,
-     .fini = server_down, .timeout = 240)
+     .fini = server_down)
 {
     struct story story = begin_story(slow_ms(2000), 0);
     int code;

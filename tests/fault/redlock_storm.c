@@ -131,7 +131,7 @@ static void storm(struct process *process[PROCESSES])
 }
 
 Test(redlock_storm, two_processes_never_believe_that_they_hold_one_lock, .init = masters_up,
-     .fini = server_down, .timeout = 240)
+     .fini = server_down)
 {
     int number[PROCESSES];
     char path[128];

@@ -131,7 +131,7 @@ static void cancel_at_any_moment(hl_lock *lock, hl_owner *owner, struct actor *a
     actor_await(actor);
 }
 
-Law(schedules_races, a_cancel_fired_at_any_moment_ends_an_async_call, .timeout = 60)
+Law(schedules_races, a_cancel_fired_at_any_moment_ends_an_async_call)
 {
     enum { ROUNDS = 1000 };
     hl_client *client = open_client(NULL), *other = open_client(NULL);

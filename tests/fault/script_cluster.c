@@ -375,8 +375,7 @@ static int play(const struct scene *scene, int moved)
     return outcome;
 }
 
-ClusterLaw(script_cluster, each_script_runs_whole_or_changes_nothing_while_its_slot_moves,
-           .timeout = 300)
+ClusterLaw(script_cluster, each_script_runs_whole_or_changes_nothing_while_its_slot_moves)
 {
     bool is_played[HLI_SCRIPT_COUNT] = {false};
     int outcomes[REFUSED + 1] = {0};

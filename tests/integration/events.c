@@ -125,7 +125,7 @@ static void warned_begin(struct warned *warned)
     redis_server_thaw(server);
 }
 
-Law(events, may_wait_for_the_release_of_their_hold, .timeout = 20)
+Law(events, may_wait_for_the_release_of_their_hold)
 {
     struct warned warned;
     warned_begin(&warned);

@@ -192,7 +192,7 @@ static bool riot_is_over(struct actor **actor)
     return true;
 }
 
-TcpLaw(multi_storm, with_faults_all_the_time_comes_to_its_end_and_leaves_nothing, .timeout = 120)
+TcpLaw(multi_storm, with_faults_all_the_time_comes_to_its_end_and_leaves_nothing)
 {
     struct actor *actor[CLIENTS * THREADS];
     struct proxy *proxy[CLIENTS];

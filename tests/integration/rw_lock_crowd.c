@@ -131,8 +131,7 @@ static bool has_done(void *arg)
            *share * PROCESSES * THREADS * ROUNDS / (CUTS + 1);
 }
 
-Test(rw_lock_crowd, never_has_a_writer_beside_anybody, .init = crowd_up, .fini = rw_down,
-     .timeout = 120)
+Test(rw_lock_crowd, never_has_a_writer_beside_anybody, .init = crowd_up, .fini = rw_down)
 {
     for (int cut = 1; cut <= CUTS; cut++) {
         check(wait_until(has_done, &cut, 60000));

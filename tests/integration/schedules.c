@@ -186,7 +186,7 @@ static bool is_deepening(void *lock)
     return is;
 }
 
-Law(schedules, a_release_beside_its_owners_nested_call_is_a_misuse_and_no_crash, .timeout = 20)
+Law(schedules, a_release_beside_its_owners_nested_call_is_a_misuse_and_no_crash)
 {
     hl_client *client = open_client(CLIENT(.request_timeout_ms = 60000));
     hl_lock *lock = new_lock(client, "nested");

@@ -77,7 +77,7 @@ static void expect_cancelled_by_close(int64_t outage_timeout_ms)
     actor_stop(closer);
 }
 
-Law(schedules_close, a_call_that_waits_for_a_server_ends_with_the_close, .timeout = 20)
+Law(schedules_close, a_call_that_waits_for_a_server_ends_with_the_close)
 {
     expect_cancelled_by_close(60000);
     expect_cancelled_by_close(-1);
@@ -104,7 +104,7 @@ static void last_task_run(void *arg)
 }
 
 /* The call has begun, and is held up on its way until the close has ended all that it knew of. */
-Law(schedules_close, a_call_that_was_about_to_be_sent_is_told_too, .timeout = 20)
+Law(schedules_close, a_call_that_was_about_to_be_sent_is_told_too)
 {
     hl_client *client = NULL;
     hl_lock *lock = NULL;

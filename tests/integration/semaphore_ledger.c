@@ -133,8 +133,7 @@ static void takers_end(struct process *process[PROCESSES])
     munmap(ledger, sizeof *ledger);
 }
 
-Test(semaphore, is_never_oversubscribed_by_threads_clients_and_processes, .fini = server_down,
-     .timeout = 120)
+Test(semaphore, is_never_oversubscribed_by_threads_clients_and_processes, .fini = server_down)
 {
     struct process *process[PROCESSES];
     takers_start(process);
@@ -148,8 +147,7 @@ static bool all_are_open(void *arg)
 }
 
 /* Each request that was on its way comes again, and nothing is done twice. */
-Test(semaphore, is_never_oversubscribed_while_connections_are_killed, .fini = server_down,
-     .timeout = 120)
+Test(semaphore, is_never_oversubscribed_while_connections_are_killed, .fini = server_down)
 {
     struct process *process[PROCESSES];
     takers_start(process);

@@ -27,7 +27,7 @@ enum { REDISSON_LEASE_MS = 30000, LONG_BEFORE_MS = 15000 };
 #define EverywhereLaw(suite, name) LAW_WITH(redisson_up, suite, name)
 #define LAW_WITH(up, suite, name)                                                                  \
     static void suite##_##name##_law(void);                                                        \
-    Test(suite, name, .init = up, .fini = redisson_down, .timeout = 200)                           \
+    Test(suite, name, .init = up, .fini = redisson_down)                                           \
     {                                                                                              \
         suite##_##name##_law();                                                                    \
         expect_silence();                                                                          \
@@ -48,7 +48,7 @@ enum { REDISSON_LEASE_MS = 30000, LONG_BEFORE_MS = 15000 };
 #define PlainLaw(suite, name) BREAKING_LAW_WITH(redisson_up_plain, suite, name)
 #define BREAKING_LAW_WITH(up, suite, name)                                                         \
     static void suite##_##name##_law(void);                                                        \
-    Test(suite, name, .init = up, .fini = redisson_down, .timeout = 200)                           \
+    Test(suite, name, .init = up, .fini = redisson_down)                                           \
     {                                                                                              \
         suite##_##name##_law();                                                                    \
         close_all();                                                                               \

@@ -26,7 +26,7 @@ enum { LEASE_MS = 60000 };
 #define PeerLaw(suite, up, name) PEER_LAW(suite, up, name, expect_peer_silence)
 #define BreakingLaw(suite, name) PEER_LAW(suite, peer_up_five, name, peer_close)
 #define PEER_LAW(suite, up, name, close)                                                           \
-    Test(suite, name, .init = up, .fini = peer_down, .timeout = 200)                               \
+    Test(suite, name, .init = up, .fini = peer_down)                                               \
     {                                                                                              \
         law_##name();                                                                              \
         close();                                                                                   \

@@ -40,7 +40,7 @@ static void down(void)
     zookeeper_server_stop(zookeeper);
 }
 
-#define ZooKeeperTest(suite, name) Test(suite, name, .init = up, .fini = down, .timeout = 200)
+#define ZooKeeperTest(suite, name) Test(suite, name, .init = up, .fini = down)
 
 /* ---- Orders to Queues.java ---- */
 

@@ -24,7 +24,7 @@ static void script_server_stop(void)
 }
 
 Test(script, has_the_digest_that_redis_gives_it, .init = script_server_start,
-     .fini = script_server_stop, .timeout = 30)
+     .fini = script_server_stop)
 {
     for (int id = 0; id < HLI_SCRIPT_COUNT; id++) {
         const struct hli_script *script = hli_script_get((hli_script_id)id);
@@ -34,7 +34,7 @@ Test(script, has_the_digest_that_redis_gives_it, .init = script_server_start,
 }
 
 Test(script, is_found_by_redis_under_its_digest, .init = script_server_start,
-     .fini = script_server_stop, .timeout = 30)
+     .fini = script_server_stop)
 {
     const struct hli_script *script = hli_script_get(HLI_SCRIPT_LOCK_FORCE_RELEASE);
     check_str(redis_str(server, "SCRIPT LOAD %b", (const char *)script->text, script->length),
