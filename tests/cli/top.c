@@ -358,7 +358,9 @@ TopLaw(top, escapes_what_a_terminal_would_obey)
     top_press("Enter");
     top_await_line(2, "a\\x1b[2J");
     top_await("name         a\\x1b[2J");
-    top_press("q", "u");
+    top_press("q"); /* a look at the lock may be about to begin */
+    top_await("WAITERS");
+    top_press("u");
     top_await("'a\\x1b[2J");
     top_press("y");
     top_await("was taken away");

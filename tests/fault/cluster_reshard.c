@@ -80,7 +80,7 @@ static void take_turns(void *arg)
 static void begin_turns(void)
 {
     const hl_client_options *options =
-        CLIENT(.poll_ms = slow_ms(POLL_MS), .request_timeout_ms = slow_ms(2000),
+        CLIENT(.poll_ms = slow_ms(POLL_MS), .request_timeout_ms = patience_ms(6000),
                .outage_timeout_ms = slow_ms(60000), .on_event = count_event, .arg = &events);
 
     for (int i = 0; i < TURNS; i++) {
@@ -119,7 +119,7 @@ static void expect_all_served(void)
 /* A move and a poll, with its jitter; the rest is for a busy machine, and for the others' turns. */
 static void expect_short_waits(int64_t longest_move_ms)
 {
-    int64_t most_ms = longest_move_ms + slow_ms(POLL_MS * 13 / 10 + 2500), longest_ms = 0;
+    int64_t most_ms = longest_move_ms + slow_ms(POLL_MS * 13 / 10 + 8000), longest_ms = 0;
 
     for (int i = 0; i < TURNS; i++) {
         if (i % KINDS == SPIN)
