@@ -67,13 +67,17 @@ static struct redis_server *trio_start_node(const struct trio *trio, int i)
 }
 
 /* The periods by which sentinels look and talk are 0.1 to 30 s; no configuration has them, and they
- * last as long as the process. Redis 6.2 refuses, and keeps to its own, which are slower. */
+ * last as long as the process. Redis 6.2 refuses, and keeps to its own, which are slower. A
+ * sentinel that has not heard of a failover for four publish periods makes the new master a replica
+ * again. */
 static void trio_hurry(const struct trio *trio, struct redis_server *sentinel)
 {
     if (trio->options.unhurried)
         return;
-    redis_str(sentinel, "SENTINEL DEBUG info-period 500 publish-period 200 ask-period 200 "
-                        "ping-period 200 min-link-reconnect-period 1000 tilt-period 1000");
+    redis_str(sentinel,
+              "SENTINEL DEBUG info-period 500 publish-period %d ask-period 200 ping-period 200 "
+              "min-link-reconnect-period 1000 tilt-period 1000",
+              (int)slow_ms(500));
 }
 
 static struct redis_server *trio_start_sentinel(const struct trio *trio, int i, int master_port)
