@@ -48,6 +48,7 @@ static bool has_noticed(void *node)
 static void lose_one(void)
 {
     redis_server_kill(cluster_node(cluster, AWAY));
+    cluster_notice_deaths(cluster);
     check(wait_until(has_noticed, cluster_node(cluster, 0), 60000));
     check(wait_until(has_noticed, cluster_node(cluster, 2), 60000));
 }

@@ -115,7 +115,7 @@ const struct ending sentinel_kill = {.title = "Sentinel, SIGKILL",
 
 static void cluster_begin(struct scene *scene)
 {
-    cluster = cluster_start(&(struct cluster_options){.node_timeout_ms = 1500});
+    cluster = cluster_start(NULL);
     scene_begin(scene, cluster_node_at(cluster, CLUSTER_SLOT));
     for (int i = 0; i < SCENE_PROCESSES; i++)
         scene_at(scene, i, cluster_url_of(cluster, i, cluster_nodes(cluster), NULL));

@@ -42,7 +42,7 @@ ClusterLaw(cluster, has_fenced_data_at_each_node)
 
 static void patient_cluster_up(void)
 {
-    cluster_up_with(&(struct cluster_options){.without_replicas = true, .node_timeout_ms = 30000});
+    cluster_up_with(&(struct cluster_options){.without_replicas = true});
 }
 
 struct opening {

@@ -18,7 +18,7 @@ static const char *asked; /* whether messages are sharded, by a user who may not
 static inline void acl_cluster_up(const char *const *messages)
 {
     message_rights = messages;
-    cluster_up_with(&(struct cluster_options){.without_replicas = true, .node_timeout_ms = 15000});
+    cluster_up_with(&(struct cluster_options){.without_replicas = true});
 }
 
 static inline void sharded_up(void)

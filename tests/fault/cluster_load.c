@@ -12,12 +12,6 @@ static const char *name_in_slot(const char *prefix)
     return cluster_name_in_slot(SLOT, prefix);
 }
 
-/* No master is replaced because the machine is busy. */
-static void calm_cluster_up(void)
-{
-    cluster_up_with(&(struct cluster_options){.node_timeout_ms = 2000});
-}
-
 static void expect_failover(void (*fail)(struct redis_server *master))
 {
     const struct failure failure = {.fail = fail};
@@ -34,9 +28,7 @@ static void expect_failover(void (*fail)(struct redis_server *master))
     check_int(stats_of(holder).master_changes, 1);
 }
 
-#define LoadLaw(name) Test(cluster_load, name, .init = calm_cluster_up, .fini = server_down)
-
-LoadLaw(goes_on_when_a_node_is_killed)
+ClusterLaw(cluster_load, goes_on_when_a_node_is_killed)
 {
     expect_failover(redis_server_kill);
 }
@@ -46,7 +38,7 @@ static void fail_by_command(struct redis_server *master)
     cluster_start_failover(cluster_replica_of(cluster, master));
 }
 
-LoadLaw(goes_on_when_a_replica_is_told_to_take_over)
+ClusterLaw(cluster_load, goes_on_when_a_replica_is_told_to_take_over)
 {
     expect_failover(fail_by_command);
 }

@@ -190,6 +190,7 @@ Test(cluster_minority, refuses_calls_until_the_others_are_back, .init = cluster_
 
     for (int i = 1; i < 3; i++)
         redis_server_kill(cluster_node(cluster, i));
+    cluster_notice_deaths(cluster);
     check(wait_until(has_failed, cluster_node(cluster, 0), 60000));
     expect_outcome(hl_lock_try_acquire(new_lock(client, names[0]), &err), HL_ESERVER);
     check_has(err.text, "CLUSTERDOWN");

@@ -128,6 +128,7 @@ ClusterLaw(cluster_minority, ends_a_hold_with_its_lease_and_says_why)
     for (int i = 1; i < cluster_nodes(cluster); i++)
         if (i != 3)
             redis_server_freeze(cluster_node(cluster, i));
+    cluster_notice_deaths(cluster);
     check(wait_until(has_failed, minority, 60000));
     check(recorder_wait_says(&story, "LOST"));
     check(!hl_lock_is_held(lock, NULL));

@@ -12,7 +12,6 @@ enum { MANY = 200, FIRST_SLOT = 100, PERIODS = 12, FEW = 10 };
 static void masters_up(void)
 {
     cluster_up_with(&(struct cluster_options){.without_replicas = true,
-                                              .node_timeout_ms = 600000,
                                               .config = "cluster-require-full-coverage no"});
 }
 

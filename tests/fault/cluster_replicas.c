@@ -8,26 +8,14 @@
 
 static struct redis_server *follower[3]; /* of each master */
 
-static void followed_up(const struct cluster_options *options)
+static void followed_up(void)
 {
-    cluster_up_with(options);
+    cluster_up();
     for (int i = 0; i < 3; i++)
         follower[i] = cluster_replica_of(cluster, cluster_node(cluster, i));
 }
 
-/* No replica that stands still is taken for dead. */
-static void patient_up(void)
-{
-    followed_up(&(struct cluster_options){.node_timeout_ms = 600000});
-}
-
-static void hasty_up(void)
-{
-    followed_up(&(struct cluster_options){0});
-}
-
-#define PatientLaw(...) Test(cluster_replicas, __VA_ARGS__, .init = patient_up, .fini = server_down)
-#define HastyLaw(...) Test(cluster_replicas, __VA_ARGS__, .init = hasty_up, .fini = server_down)
+#define ReplicasLaw(name) Test(cluster_replicas, name, .init = followed_up, .fini = server_down)
 
 static hl_client *open_replicated(int64_t watchdog_ms, struct events *events)
 {
@@ -67,7 +55,7 @@ static void expect_unconfirmed(hl_lock *lock)
     check(!hl_lock_is_held(lock, NULL));
 }
 
-PatientLaw(are_those_of_the_master_that_serves_the_slot)
+ReplicasLaw(are_those_of_the_master_that_serves_the_slot)
 {
     hl_client *client = open_replicated(0, NULL);
     const char *name[3];
@@ -87,7 +75,7 @@ PatientLaw(are_those_of_the_master_that_serves_the_slot)
     expect_confirmed(lock[1], follower[1], name[1]);
 }
 
-PatientLaw(of_one_slot_that_lag_let_the_holds_of_that_slot_end)
+ReplicasLaw(of_one_slot_that_lag_let_the_holds_of_that_slot_end)
 {
     static struct events events, others_events;
     hl_client *client = open_replicated(SHORT_MS, NULL);
@@ -113,7 +101,7 @@ PatientLaw(of_one_slot_that_lag_let_the_holds_of_that_slot_end)
 
 /* The old node sends the requests on (ASK): the lock is made at the new one, so that one's replica
  * must have it. */
-PatientLaw(are_those_of_the_new_master_while_a_slot_moves)
+ReplicasLaw(are_those_of_the_new_master_while_a_slot_moves)
 {
     hl_client *client = open_replicated(0, NULL);
     const char *name = name_at(0, "stock"), *others = name_at(1, "other");
@@ -138,7 +126,7 @@ PatientLaw(are_those_of_the_new_master_while_a_slot_moves)
 }
 
 /* Renewals follow the key, and count only if the new master's replica has them. */
-PatientLaw(have_the_renewals_of_a_key_that_has_moved)
+ReplicasLaw(have_the_renewals_of_a_key_that_has_moved)
 {
     static struct events events;
     hl_client *client = open_replicated(SHORT_MS, &events);
@@ -162,7 +150,7 @@ PatientLaw(have_the_renewals_of_a_key_that_has_moved)
 
 /* Of the node to which a slot moves: the request that it was sent behind ASKING waits for its
  * replica. */
-PatientLaw(hold_up_no_lock_of_the_node_to_which_a_slot_moves)
+ReplicasLaw(hold_up_no_lock_of_the_node_to_which_a_slot_moves)
 {
     hl_client_options options = *cluster_client(NULL);
     options.min_replicas = HL_REPLICAS_NONE;
@@ -196,7 +184,7 @@ PatientLaw(hold_up_no_lock_of_the_node_to_which_a_slot_moves)
 
 /* The new master has the lock, for it was a replica that had confirmed it. It has no replica itself
  * until the old one is back. */
-HastyLaw(keep_a_hold_over_the_death_of_its_master)
+ReplicasLaw(keep_a_hold_over_the_death_of_its_master)
 {
     static struct events events;
     hl_client *client = open_replicated(slow_ms(60000), &events);

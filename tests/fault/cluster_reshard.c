@@ -170,14 +170,7 @@ static int64_t reshard(struct redis_server *from, struct redis_server *to)
     return moved_ms;
 }
 
-/* No master is replaced because the machine is busy. */
-static void calm_cluster_up(void)
-{
-    cluster_up_with(&(struct cluster_options){.node_timeout_ms = 15000});
-}
-
-Test(resharding, of_slots_in_use_ends_well_and_loses_nothing, .init = calm_cluster_up,
-     .fini = server_down)
+ClusterLaw(resharding, of_slots_in_use_ends_well_and_loses_nothing)
 {
     struct redis_server *home = cluster_node_at(cluster, 0);
     struct redis_server *away = cluster_node(cluster, cluster_node(cluster, 0) == home);

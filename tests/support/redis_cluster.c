@@ -16,6 +16,7 @@
 #include "test.h"
 
 enum { CLUSTER_PATIENCE_MS = 60000, CLUSTER_LOOK_MS = 10 };
+enum { NEVER_DEAD_MS = 600000, DEAD_MS = 2000 };
 
 struct redis_cluster {
     struct cluster_options options;
@@ -34,12 +35,11 @@ static struct redis_server *cluster_start_node(const struct redis_cluster *clust
                  options->host, options->host);
     int length =
         snprintf(config, sizeof config,
-                 "cluster-node-timeout %lld\n"
+                 "cluster-node-timeout %d\n"
                  "cluster-replica-validity-factor 0\n"
                  "repl-diskless-sync-delay 0\n"
                  "%s\n%s%s\n%s%s\n",
-                 (long long)slow_ms(options->node_timeout_ms),
-                 redis_program_knows(migration) ? migration : "",
+                 NEVER_DEAD_MS, redis_program_knows(migration) ? migration : "",
                  options->password ? "masterauth " : "", options->password ? options->password : "",
                  announce, options->config ? options->config : "");
     must(length < (int)sizeof config);
@@ -134,8 +134,6 @@ struct redis_cluster *cluster_start(const struct cluster_options *options)
         cluster->options = *options;
     if (cluster->options.masters == 0)
         cluster->options.masters = 3;
-    if (cluster->options.node_timeout_ms == 0)
-        cluster->options.node_timeout_ms = 1000;
     cluster->nodes = cluster->options.masters * (cluster->options.without_replicas ? 1 : 2);
     must(cluster->nodes <= CLUSTER_NODES);
     for (int i = 0; i < cluster->nodes; i++)
@@ -304,10 +302,19 @@ static bool cluster_has_master(void *arg)
            redis_is_master(look->master) && cluster_works(look->master);
 }
 
+void cluster_notice_deaths(struct redis_cluster *cluster)
+{
+    for (int i = 0; i < cluster->nodes; i++)
+        if (redis_server_is_up(cluster->node[i]))
+            redis_do(cluster->node[i], "CONFIG SET cluster-node-timeout %d", (int)slow_ms(DEAD_MS));
+}
+
 struct redis_server *cluster_await_master(struct redis_cluster *cluster, int slot,
                                           const struct redis_server *old)
 {
     struct cluster_look look = {.cluster = cluster, .slot = slot, .old = old};
+    if (old && !redis_server_is_up(old))
+        cluster_notice_deaths(cluster);
     cluster_wait(cluster, cluster_has_master, &look, "a slot does not get a new master");
     return look.master;
 }

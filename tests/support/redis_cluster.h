@@ -24,9 +24,8 @@ struct cluster_options {
     const char *config;   /* more lines of redis.conf of all nodes */
     /* Where all listen beside 127.0.0.1, and announce themselves; NULL: there only. */
     const char *host;
-    int64_t node_timeout_ms; /* 1000 on an idle machine */
-    bool tls;                /* all speak TLS only, also with each other, and
-                              * redis_server_authority() signs for all; not for cluster_word() */
+    bool tls; /* all speak TLS only, also with each other, and redis_server_authority() signs for
+               * all; not for cluster_word() */
 };
 
 /* Returns when all is whole: cluster_await_whole(). options may be NULL. */
@@ -68,6 +67,10 @@ const char *cluster_name_at(struct redis_server *node, const char *prefix);
 struct redis_server *cluster_await_master(struct redis_cluster *cluster, int slot,
                                           const struct redis_server *old);
 void cluster_await_whole(struct redis_cluster *cluster);
+
+/* From now on the nodes that are up take one that is silent for two seconds for dead. Before, a
+ * busy machine makes none dead. Await_master does this itself if `old` is killed or frozen. */
+void cluster_notice_deaths(struct redis_cluster *cluster);
 
 /* CLUSTER FAILOVER: the replica takes over its living master's slots soon. */
 void cluster_start_failover(struct redis_server *replica);

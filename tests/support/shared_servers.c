@@ -58,10 +58,8 @@ static void start_cluster(bool is_plain)
 {
     static const char denied[] = "user default on nopass ~* &* +@all -pubsub|shardnumsub";
     char word[CLUSTER_WORD];
-    program_cluster = cluster_start(
-        &(struct cluster_options){.without_replicas = true,
-                                  .node_timeout_ms = 30000,
-                                  .config = is_plain && redis_program_is_7() ? denied : NULL});
+    program_cluster = cluster_start(&(struct cluster_options){
+        .without_replicas = true, .config = is_plain && redis_program_is_7() ? denied : NULL});
     cluster_word(program_cluster, word);
     setenv(variable, word, 1);
 }
