@@ -3,27 +3,15 @@
 
 /* hirelock exporter: what each metric says of a state that is known. */
 
+#include "cli/kinds_held.h"
 #include "cli/scrape.h"
-#include "support/actor.h"
 
 Law(exporter, counts_locks_of_each_kind_and_their_waiters)
 {
-    hl_client *client = open_client(NULL), *other = open_client(NULL);
-    hl_permits *permits = NULL;
-    hl_permit permit = {0};
+    hl_client *client = open_client(NULL);
+    struct kinds_held held = kinds_take(client, open_client(NULL));
 
-    expect_ok(hl_permits_new(client, "seats", &permits, ERR));
-    expect_ok(hl_permits_try_set_total(permits, 3, ERR));
-    expect_ok(hl_permits_acquire(permits, &permit, ERR));
     expect_ok(hl_lock_acquire(new_kind(client, "plain", HL_LOCK_REENTRANT), ERR));
-    expect_ok(hl_lock_acquire(new_kind(client, "reads", HL_LOCK_READ), ERR));
-    expect_ok(hl_lock_acquire(new_kind(other, "reads", HL_LOCK_READ), ERR));
-    expect_ok(hl_lock_acquire(new_kind(client, "writes", HL_LOCK_WRITE), ERR));
-    expect_ok(hl_lock_acquire(new_kind(client, "fenced", HL_LOCK_FENCED), ERR));
-    hl_lock *fair = new_kind(client, "fair", HL_LOCK_FAIR);
-    expect_ok(hl_lock_acquire(fair, ERR));
-    struct actor *waiter = actor_start_acquire(new_kind(other, "fair", HL_LOCK_FAIR),
-                                               ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
     redis_do(server, "HSET rests " JAVA ":45:rest 1");
     struct exporter exporter = EXPORTER();
     await_series(exporter, "hirelock_locks_waiters", 1);
@@ -43,12 +31,9 @@ Law(exporter, counts_locks_of_each_kind_and_their_waiters)
     expect_series(text, "hirelock_locks_without_expiry", 0);
     expect_series(text, "hirelock_lock_waiters{name=\"fair\"}", 1);
     check_int(count_of(text, "\nhirelock_lock_waiters{"), 1); /* the others are no news */
-    expect_ok(hl_lock_release(fair, ERR));
-    expect_ok(actor_end(waiter));
+    kinds_pass_on(&held);
     await_series(exporter, "hirelock_locks_waiters", 0);
     exporter_end(exporter, SIGTERM);
-    expect_ok(hl_permits_release(permits, &permit, ERR));
-    hl_permits_free(permits);
 }
 
 Law(exporter, tells_of_a_server_without_locks)

@@ -3,8 +3,8 @@
 
 /* hirelock list: which keys are locks, and what is told of each. */
 
+#include "cli/kinds_held.h"
 #include "cli/said.h"
-#include "support/actor.h"
 
 static void expect_no_other(const struct said *said, int lines)
 {
@@ -53,22 +53,7 @@ Law(list, shows_locks_of_this_library_with_their_holder_by_name)
 
 Law(list, tells_kinds_apart_as_far_as_the_data_do)
 {
-    hl_client *client = open_client(NULL), *other = open_client(NULL);
-    hl_permits *permits = NULL;
-    hl_permit permit = {0};
-
-    expect_ok(hl_permits_new(client, "seats", &permits, ERR));
-    expect_ok(hl_permits_try_set_total(permits, 3, ERR));
-    expect_ok(hl_permits_acquire(permits, &permit, ERR));
-    expect_ok(hl_lock_acquire(new_kind(client, "reads", HL_LOCK_READ), ERR));
-    expect_ok(hl_lock_acquire(new_kind(other, "reads", HL_LOCK_READ), ERR));
-    expect_ok(hl_lock_acquire(new_kind(client, "writes", HL_LOCK_WRITE), ERR));
-    expect_ok(hl_lock_acquire(new_kind(client, "fenced", HL_LOCK_FENCED), ERR));
-    hl_lock *fair = new_kind(client, "fair", HL_LOCK_FAIR);
-    expect_ok(hl_lock_acquire(fair, ERR));
-    struct actor *waiter = actor_start_acquire(new_kind(other, "fair", HL_LOCK_FAIR),
-                                               ACQUIRE(.wait_ms = HL_WAIT_FOREVER));
-    check(redis_wait_int(server, 1, 10000, "LLEN redisson_lock_queue:{fair}"));
+    struct kinds_held held = kinds_take(open_client(NULL), open_client(NULL));
     const struct said *said = RUN("list", "--json");
     expect_said(said, 0);
     expect_no_other(said, 5);
@@ -79,10 +64,7 @@ Law(list, tells_kinds_apart_as_far_as_the_data_do)
     check_has(said->out, "\"name\":\"fenced\",\"kind\":\"fenced lock\"");
     check_has(said->out, "\"name\":\"fair\",\"kind\":\"fair lock\"");
     check_has(said->out, "\"waiters\":1");
-    expect_ok(hl_lock_release(fair, ERR));
-    expect_ok(actor_end(waiter));
-    expect_ok(hl_permits_release(permits, &permit, ERR));
-    hl_permits_free(permits);
+    kinds_pass_on(&held);
 }
 
 /* libsmartcols never came to an end. */
