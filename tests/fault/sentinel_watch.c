@@ -104,13 +104,16 @@ WatchLaw(hears_of_a_promotion)
     check_int(fake_server_count(sentinel, "SENTINEL MASTER"), 4);
 }
 
-/* The pause between two attempts is ten minutes here. */
-WatchLaw(ends_the_pause_between_two_attempts)
+/* The pause between two attempts is ten minutes here, and without the message the sentinels are
+ * asked after ten seconds. False: the machine was too busy to tell which of both it was. */
+static bool message_ends_the_pause(void)
 {
-    static struct recorder story = RECORDER_INIT;
+    static struct recorder story;
     hl_client *client = NULL;
     const char *master = first.address;
+    int64_t began_ms = now_ms();
 
+    story = (struct recorder)RECORDER_INIT;
     first.address = second.address = address_of(1);
     first.epoch = second.epoch = refused;
     struct fake_server *other = new_sentinel(&first), *watched = new_sentinel(&second);
@@ -124,10 +127,22 @@ WatchLaw(ends_the_pause_between_two_attempts)
     check(recorder_wait_says(&story, "no connection"));
     second.address = master;
     fake_server_publish(watched, "+switch-master", "mymaster x");
-    expect_ok(hl_client_ping(client, slow_ms(5000), ERR)); /* without the message: 10 s */
+    expect_ok(hl_client_ping(client, slow_ms(20000), ERR));
+    bool is_sure = now_ms() - began_ms < 10000;
     check(!recorder_says(&story, "another server is the master now"));
-    check_int(fake_server_count(other, "SENTINEL MASTER"), 1); /* the other one names it */
+    if (is_sure)
+        check_int(fake_server_count(other, "SENTINEL MASTER"), 1); /* the other one names it */
     close_client(client);
+    first.address = master;
+    return is_sure;
+}
+
+WatchLaw(ends_the_pause_between_two_attempts)
+{
+    struct deadline deadline = deadline_of_wait(20000);
+
+    while (!message_ends_the_pause())
+        check(!deadline_is_over(deadline));
 }
 
 WatchLaw(of_one_that_hangs_up_begins_anew_at_once)
