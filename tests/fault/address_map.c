@@ -159,9 +159,9 @@ ClusterLaw(address_map, leads_to_nodes_that_answer_slowly_but_in_time)
     }
     snprintf(url, sizeof url, "redis-cluster://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d",
              proxy_port(slow[0]), proxy_port(slow[1]), proxy_port(slow[2]));
-    client = open_client_at(url, CLIENT(.connect_timeout_ms = slow_ms(6000),
-                                        .request_timeout_ms = slow_ms(20000),
-                                        .address_map = map_to_proxy));
+    client = open_client_at(
+        url, CLIENT(.connect_timeout_ms = slow_ms(6000), .request_timeout_ms = slow_ms(20000),
+                    .watchdog_timeout_ms = slow_ms(30000), .address_map = map_to_proxy));
     server = cluster_node(cluster, 0);
     expect_works(client, name_at(0, "stock"));
 }
