@@ -8,6 +8,7 @@
 
 #include "lease/calls/client.h"
 #include "lease/hold/hold.h"
+#include "lease/hold/release_call.h"
 #include "lease/hold/watchdog.h"
 #include "support/actor.h"
 #include "support/kit.h"
@@ -338,4 +339,92 @@ Law(schedules, an_async_call_that_ends_at_once_leaves_nothing_behind)
         check(recorder_wait(to, i % 200 + 1));
     }
     check(wait_until(has_same_refs, NULL, 1000));
+}
+
+/* Once it is refused for now, nothing repeats it: as if the loop got no processor. */
+static bool refused_release_is_held_up(void *lock)
+{
+    struct hli_name *name = ((hl_lock *)lock)->handle.name;
+    pthread_mutex_lock(&name->mutex);
+    struct hli_tenure *past = TAILQ_FIRST(&name->past);
+    bool is = past && past->state == HLI_TENURE_RELEASING && !past->is_releasing && past->retry_at;
+    if (is)
+        past->retry_at = HLI_NEVER;
+    pthread_mutex_unlock(&name->mutex);
+    return is;
+}
+
+/* The next turn of the name repeats it. */
+static void make_release_due(hl_lock *lock)
+{
+    struct hli_name *name = lock->handle.name;
+    pthread_mutex_lock(&name->mutex);
+    check(!TAILQ_EMPTY(&name->past));
+    TAILQ_FIRST(&name->past)->retry_at = 0;
+    pthread_mutex_unlock(&name->mutex);
+}
+
+static void job_release(void *lock)
+{
+    expect_ok(hl_lock_release(lock, NULL));
+}
+
+/* The lock's owner, another thread, has released it, and the server has refused that for now. */
+static struct actor *begin_refused_release(hl_lock *lock)
+{
+    struct actor *actor = actor_start();
+    expect_ok(actor_acquire(actor, lock, ACQUIRE(.wait_ms = HL_WAIT_FOREVER)));
+    redis_do(server, "CONFIG SET min-replicas-to-write 1"); /* NOREPLICAS */
+    actor_begin(actor, job_release, lock);
+    check(wait_until(refused_release_is_held_up, lock, 10000));
+    redis_do(server, "CONFIG SET min-replicas-to-write 0");
+    return actor;
+}
+
+static void expect_multi_behind_a_release(hl_client *client, unsigned flags)
+{
+    hl_lock *b = new_lock(client, "b"), *c = new_lock(client, "c"), *multi = NULL;
+    hl_lock *lock = new_lock_with(
+        client, "a", &(hl_lock_options){.size = sizeof(hl_lock_options), .flags = flags});
+    expect_ok(hl_multi_lock_new((hl_lock *[]){lock, b, c}, 3, NULL, &multi, NULL));
+    struct actor *actor = begin_refused_release(lock);
+    make_release_due(lock);
+    expect_ok(hl_lock_acquire_for(keep_lock(multi), 60000, ERR));
+    actor_await(actor);
+    expect_held_by(client, lock, 1);
+    expect_held_by(client, c, 1);
+    expect_ok(hl_lock_release(multi, ERR));
+    expect_free(lock);
+    expect_free(b);
+}
+
+/* The repeated release stands before the acquire's own request in the same turn. */
+Law(schedules, a_multi_lock_behind_a_due_release_takes_its_own_request)
+{
+    hl_client *client = open_client(CLIENT(.request_timeout_ms = 60000));
+    expect_multi_behind_a_release(client, 0);
+    expect_multi_behind_a_release(client, HL_LOCK_ASYNC_RELEASE);
+}
+
+Law(schedules, a_release_for_a_batch_is_its_own_and_not_an_earlier_one)
+{
+    hl_client *client = open_client(CLIENT(.request_timeout_ms = 60000));
+    hl_lock *lock = new_lock_with(
+        client, "a",
+        &(hl_lock_options){.size = sizeof(hl_lock_options), .flags = HL_LOCK_ASYNC_RELEASE});
+    struct hli_name *name = lock->handle.name;
+    const struct hli_release_mode mode = {.is_posted = true};
+    struct hli_release_wait released;
+    struct hli_op *op = NULL;
+    struct actor *actor = begin_refused_release(lock);
+    actor_await(actor);
+    redis_do(server, "DEL a"); /* so the next hold need not wait for it */
+    expect_ok(hl_lock_acquire_for(lock, 60000, ERR));
+    struct hli_op *own = &name->current->release;
+    make_release_due(lock);
+    hli_release_wait_init(&released, name, ERR);
+    hli_release_start(name, hli_owner_of_thread(), &mode, &released.wait, &op);
+    check(op == own);
+    hli_link_send(hli_name_link(name), op);
+    expect_free(lock);
 }

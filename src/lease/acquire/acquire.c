@@ -301,9 +301,8 @@ bool hli_acquire_start_together(struct hli_acquire *acquire, struct hli_op **ret
         acquire_reopen(&turn, acquire);
         acquire_join(&turn, acquire, false);
         hli_turn_plan(&turn);
-        *ret_op = TAILQ_FIRST(&turn.send);
-        if (*ret_op)
-            TAILQ_REMOVE(&turn.send, *ret_op, link);
+        struct hli_tenure *asker = acquire->name->current;
+        *ret_op = asker ? hli_turn_take(&turn, &asker->ask) : NULL;
     }
     hli_turn_end(&turn);
     return begins;

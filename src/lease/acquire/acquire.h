@@ -46,8 +46,8 @@ void hli_acquire_yield_core(struct hli_name *name);
 void hli_acquire_start_part(struct hli_acquire *acquire);
 
 /* The same, if its first request would go out now. The request is not sent but returned: the caller
- * sends it, alone or in a batch, or answers it by its `done`. It is NULL when memory is out. False:
- * not begun. */
+ * sends it, alone or in a batch, or answers it by its `done`. It is NULL when memory is out, or
+ * when an earlier release has to go first: then it asks by itself. False: not begun. */
 bool hli_acquire_start_together(struct hli_acquire *acquire, struct hli_op **ret_op);
 
 /* Withdraws an acquire without a result. False: it has a result. Name mutex. */

@@ -184,11 +184,9 @@ static void release_live(struct hli_turn *turn, struct hli_tenure *tenure,
     }
 }
 
-static void release_begin(struct hli_turn *turn, struct hl_owner *owner,
+static void release_begin(struct hli_turn *turn, struct hli_tenure *tenure,
                           const struct hli_release_mode *mode, struct hli_wait *wait)
 {
-    struct hli_tenure *tenure = hli_name_hold_of(turn->name, owner);
-
     if (tenure && tenure->state == HLI_TENURE_OWN)
         hli_loss_by_time(turn, tenure);
     if (!tenure || !tenure->hold.is_accepted)
@@ -203,27 +201,20 @@ static void release_begin(struct hli_turn *turn, struct hl_owner *owner,
 
 /* May this release go into a batch? Only if no process is known to wait, and the key does not rest.
  */
-static bool release_is_simple(const struct hli_turn *turn, const struct hli_op *op)
+static bool release_is_simple(const struct hli_turn *turn, const struct hli_tenure *tenure)
 {
     const struct hli_contention *contention = turn->name->contention;
 
-    if (op->done != release_done)
-        return false;
-    const struct hli_tenure *tenure = HLI_OF(op, struct hli_tenure, release);
-    return turn->name->kind->release_all && !tenure->has_waiters && !tenure->is_silent &&
-           tenure->hold.min_hold_until <= turn->now &&
+    return tenure && tenure->is_releasing && turn->name->kind->release_all &&
+           !tenure->has_waiters && !tenure->is_silent && tenure->hold.min_hold_until <= turn->now &&
            !(contention && contention->has_foreign_waiters);
 }
 
-/* Takes the release out of the turn, if it may go into a batch; else NULL. */
-static struct hli_op *release_take_out(struct hli_turn *turn)
+/* Takes the tenure's release out of the turn, if it may go into a batch; else NULL. */
+static struct hli_op *release_take_out(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     hli_turn_plan(turn);
-    struct hli_op *op = TAILQ_FIRST(&turn->send);
-    if (!op || !release_is_simple(turn, op))
-        return NULL;
-    TAILQ_REMOVE(&turn->send, op, link);
-    return op;
+    return release_is_simple(turn, tenure) ? hli_turn_take(turn, &tenure->release) : NULL;
 }
 
 void hli_release_start(struct hli_name *name, struct hl_owner *owner,
@@ -233,9 +224,10 @@ void hli_release_start(struct hli_name *name, struct hl_owner *owner,
     struct hli_turn turn;
 
     hli_turn_begin(&turn, name);
-    release_begin(&turn, owner, mode, wait);
+    struct hli_tenure *tenure = hli_name_hold_of(name, owner);
+    release_begin(&turn, tenure, mode, wait);
     if (ret_op)
-        *ret_op = release_take_out(&turn);
+        *ret_op = release_take_out(&turn, tenure);
     hli_turn_end(&turn);
 }
 

@@ -279,17 +279,13 @@ static void ballot_kick(struct hli_ballot *ballot)
 
 static void ballot_send(struct hli_op *op)
 {
-    struct hli_tenure *asker = HLI_OF(op, struct hli_tenure, ask);
-    struct hli_tenure *releaser = HLI_OF(op, struct hli_tenure, release);
+    bool asks = op->done == hli_ask_done;
+    struct hli_ballot *ballot = hli_ballot_of(asks ? HLI_OF(op, struct hli_tenure, ask)
+                                                   : HLI_OF(op, struct hli_tenure, release));
 
     op->sent_at = hli_now();
-    if (op->done != hli_ask_done) {
-        atomic_store(&hli_ballot_of(releaser)->releases, true);
-        ballot_kick(hli_ballot_of(releaser));
-    } else {
-        atomic_store(&hli_ballot_of(asker)->asks, true);
-        ballot_kick(hli_ballot_of(asker));
-    }
+    atomic_store(asks ? &ballot->asks : &ballot->releases, true);
+    ballot_kick(ballot);
 }
 
 static void ballot_act(struct hli_tenure *tenure)

@@ -28,6 +28,18 @@ void hli_turn_send(struct hli_turn *turn, struct hli_tenure *tenure, struct hli_
     TAILQ_INSERT_TAIL(&turn->send, op, link);
 }
 
+struct hli_op *hli_turn_take(struct hli_turn *turn, struct hli_op *op)
+{
+    struct hli_op *other;
+
+    TAILQ_FOREACH (other, &turn->send, link)
+        if (other == op)
+            break;
+    if (other)
+        TAILQ_REMOVE(&turn->send, other, link);
+    return other;
+}
+
 /* Is a tenure's `ask` still to be sent? A turn's thread may lose its core before it sends; by then
  * the tenure may be over and its release answered, and an ACQUIRE would put a field that has ended
  * into the lock or its queue. The connection calls this as it queues the request: so a tenure's

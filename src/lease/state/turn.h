@@ -43,6 +43,9 @@ void hli_turn_send(struct hli_turn *turn, struct hli_tenure *tenure,
                    struct hli_op *op); /* takes a reference for the op */
 void hli_turn_ask(struct hli_turn *turn, struct hli_tenure *tenure,
                   enum hli_asking asking); /* the tenure's `ask`, which is formatted */
+/* Takes this request out again, for a caller that sends it itself; NULL: the turn does not send it.
+ * Others may stand before it: a name's repeated releases do. */
+struct hli_op *hli_turn_take(struct hli_turn *turn, struct hli_op *op);
 void hli_turn_finish(struct hli_turn *turn, struct hli_wait *wait, int code);
 void hli_turn_watch(struct hli_turn *turn, struct hli_tenure *tenure, hli_ns at);
 void hli_turn_unwatch(struct hli_turn *turn, struct hli_tenure *tenure);
