@@ -3,12 +3,44 @@
 #
 # Reads the output of `ctest -V` and counts tests, not programs: a line for each program, all of
 # its output when something failed, the reason of each skipped test, the figures that tests tell,
-# and the sum as last line.
+# and, in the file "sum", the sum.
 # "expected" and "needs_root" name files of lines "PROGRAM COUNT", where 0 is one test that is no
 # program of ours. A program that ran fewer tests than it lists has failed the others.
+# "again" is a folder: for each failure that script/again may look at once more it gets a file
+# N.test, "PROGRAM TEST", with * for a whole program, and N.first, the output.
 
 function count_of(listed) {
     return listed > 0 ? listed : 1
+}
+
+# A crash, or the report of a sanitizer in any test of the program, is final.
+function note_failure(id, text,    test) {
+    test = text
+    sub(/^\[FAIL\] /, "", test)
+    sub(/: .*/, "", test)
+    sub(/::/, "/", test)
+    if (text ~ /: CRASH!|: the sanitizer reported/)
+        finals[id]++
+    else
+        failures[id, ++failure_count[id]] = test
+}
+
+function offer_again(name, id, test) {
+    print name, test >(again "/" ++offered ".test")
+    printf "%s", output[id] >(again "/" offered ".first")
+    close(again "/" offered ".test")
+    close(again "/" offered ".first")
+}
+
+# Only if each of the failures is known by its name; of a program that hung, or is none of ours, all.
+function offer_failures(name, id, count, result,    i) {
+    if (finals[id] > 0 || output[id] ~ /(ERROR|WARNING|SUMMARY): [A-Za-z]+Sanitizer|: runtime error: /)
+        return
+    if (failure_count[id] == count) {
+        for (i = 1; i <= count; i++) offer_again(name, id, failures[id, i])
+    } else if (listed[name] == 0 || result ~ /^Timeout/) {
+        offer_again(name, id, "*")
+    }
 }
 
 # Criterion prints on one line how many tests it ran and how many of them passed; a skipped test has
@@ -20,6 +52,8 @@ function read_line(id, text,    word) {
     } else if (text ~ /^\[SKIP\] /) {
         skips[id]++
         reasons[id] = reasons[id] "       skipped: " substr(text, 8) "\n"
+    } else if (text ~ /^\[FAIL\] /) {
+        note_failure(id, text)
     } else if (text ~ /^\[TELL\] /) {
         told[id] = told[id] "       " substr(text, 8) "\n"
     } else if (text ~ /^\[====\] Synthesis: Tested: /) {
@@ -52,6 +86,7 @@ function judge(id, name, result, seconds,    p, f, s) {
     if (outs[id]) printf ", %d left out", outs[id]
     printf " (%s s)%s\n", seconds, result == "Passed" || result == "Failed" ? "" : " " result
     printf "%s", told[id]
+    if (f) offer_failures(name, id, f, result)
     if (f) printf "---- output of %s\n%s---- end of %s\n", name, output[id], name
     else if (s) printf "%s", id in reasons ? reasons[id] : output[id]
     fflush()
@@ -107,6 +142,5 @@ END {
         print "FAIL no test ran"
         failed = 1
     }
-    printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
-    exit failed > 0
+    print passed, failed, skipped + 0 >sum
 }

@@ -4,7 +4,7 @@
 /*
  * Runs the tests of a program without Criterion, for ThreadSanitizer: each in a forked child with
  * its own process group, which ends with it. Speaks like Criterion: --list, --filter SUITE/NAME (a
- * glob), -jN, the closing line. A sanitizer's report in any process of a test fails that test.
+ * glob; or CRITERION_TEST_PATTERN), -jN, the closing line. A sanitizer's report in any process of a test fails that test.
  */
 #include "test.h"
 
@@ -293,7 +293,7 @@ static int jobs_limit(const char *text)
 
 int main(int argc, char **argv)
 {
-    const char *pattern = NULL;
+    const char *pattern = getenv("CRITERION_TEST_PATTERN");
     int limit = jobs_limit(getenv("CRITERION_JOBS"));
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--list") == 0)
