@@ -53,17 +53,20 @@ function(hl_test folder name)
     hl_test_properties(${target} ${folder} "${arg_SLOW}" "${arg_ROOT}")
 endfunction()
 
-# hl_test_again(FOLDER NAME WORD... [SLOW] [QUICK]): the same program once more as FOLDER_NAME_WORD for
-# each WORD:
+# hl_test_again(FOLDER NAME WORD... [SLOW] [QUICK] [DAILY]): the same program once more as
+# FOLDER_NAME_WORD for each WORD:
 #   posted, retained, fair          whose handles have that option (support/handle.h)
 #   tls                             whose servers have it (support/redis_server.h)
 #   sentinel, cluster, plain_cluster  whose laws share such servers (support/shared_servers.h)
 #   cluster_words, sharded_words    whose clients word their requests as in a cluster, at one server
 #                                   (support/wording.c)
 # Each sanitizer runs half of those with options: these programs have run under it already, and take
-# most of its time. All are LONG, but those that are QUICK.
+# most of its time. All are LONG, but those that are QUICK. Each has one of the labels day0, day1 and
+# day2, in turn: script/test --all runs those of one day, so a program that is run at three kinds of
+# servers is run at one of them a day. Not those that are QUICK or DAILY.
 function(hl_test_again folder name)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "SLOW;QUICK" "" "")
+    cmake_parse_arguments(PARSE_ARGV 2 arg "SLOW;QUICK;DAILY" "" "")
+    get_property(turn GLOBAL PROPERTY hl_test_turn)
     if(HL_SANITIZER STREQUAL "none" AND NOT arg_QUICK)
         set(arg_SLOW TRUE)
     endif()
@@ -84,7 +87,12 @@ function(hl_test_again folder name)
             set(environment HL_TEST_HANDLE=${word})
         endif()
         set_tests_properties(${test} PROPERTIES ENVIRONMENT ${environment})
+        if(NOT arg_QUICK AND NOT arg_DAILY)
+            math(EXPR turn "(0${turn} + 1) % 3")
+            set_property(TEST ${test} APPEND PROPERTY LABELS day${turn})
+        endif()
     endforeach()
+    set_property(GLOBAL PROPERTY hl_test_turn "${turn}")
 endfunction()
 
 # hl_test_alone(TEST...): these, with all their handles, share the machine with no other test.
@@ -111,13 +119,11 @@ function(hl_test_plugins target)
     endforeach()
 endfunction()
 
-# Its labels, and how long it may take.
+# Its labels; how long it may take says script/test.
 function(hl_test_properties test folder is_slow is_root)
     set(labels ${folder})
-    set(timeout 600) # it ends a hang, also on a busy machine
     if(is_slow)
         list(APPEND labels slow)
-        set(timeout 3600)
     endif()
     if(is_root)
         list(APPEND labels root)
@@ -126,12 +132,11 @@ function(hl_test_properties test folder is_slow is_root)
         list(APPEND labels quick)
     endif()
     if(NOT HL_SANITIZER STREQUAL "none")
-        math(EXPR timeout "${timeout} * 4")
         # Criterion lets a test pass whose process reported a leak as it ended.
         set_tests_properties(${test} PROPERTIES FAIL_REGULAR_EXPRESSION
                                                 "(ERROR|WARNING): [A-Za-z]+Sanitizer")
     endif()
-    set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
+    set_tests_properties(${test} PROPERTIES LABELS "${labels}")
 endfunction()
 
 function(hl_test_settings target)

@@ -40,7 +40,7 @@ Test(connection_cut_everywhere, a_handshake_of_a_lazy_client)
     cut_sweep(cut_handshake_lazily, 1);
 }
 
-Test(connection_cut_everywhere, acquire_and_release_with_scripts_to_load, .timeout = 900)
+Test(connection_cut_everywhere, acquire_and_release_with_scripts_to_load)
 {
     cut_sweep(cut_loading, 1);
 }

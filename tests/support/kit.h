@@ -27,10 +27,9 @@ void server_up_tcp(void);
 void server_up_with(const struct redis_options *options);
 void server_down(void);
 
-/* A test with that server; a TcpLaw's server listens on TCP too, mostly for a proxy. Options
- * (.timeout) may follow. A Law is also run at sentinels and at a cluster (shared_servers.h); a
- * SingleLaw, which is about one server's death, pause, connections or messages, and a TcpLaw are
- * not. */
+/* A test with that server; a TcpLaw's server listens on TCP too, mostly for a proxy. A Law is also
+ * run at sentinels and at a cluster (shared_servers.h); a SingleLaw, which is about one server's
+ * death, pause, connections or messages, and a TcpLaw are not. */
 #define Law(suite, ...) Test(suite, __VA_ARGS__, .init = server_up, .fini = server_down)
 #define SingleLaw(suite, ...)                                                                      \
     Test(suite, __VA_ARGS__, .init = server_up_single, .fini = server_down)

@@ -7,8 +7,9 @@
  *
  *     Test(fair_lock, grants_in_arrival_order, .init = start, .fini = stop) { ... }
  *
- * .timeout is in seconds, 300 by default, and is made longer by slow_ms() like every deadline. It
- * ends a hang; what a law expects in time, the law says itself.
+ * HL_TEST_TIMEOUT_S, made longer by slow_ms() like every deadline, ends a hang, also of a test that
+ * computes; what a law expects in time, the law says itself. (.timeout, in seconds, is another one,
+ * of a test that goes on for as long as it is told to.)
  * A check that fails ends the test, in .fini too. In another thread it ends the test's process,
  * without .fini; in a forked child it ends the child, and the test fails when its body returns.
  * Children end by _exit(). A body that calls exit() has failed, whatever the status.
@@ -85,7 +86,7 @@ static inline bool wait_until(bool (*condition)(void *), void *arg, int64_t ms)
 /* From here on: the implementation. */
 
 enum {
-    HL_TEST_TIMEOUT_S = 300,
+    HL_TEST_TIMEOUT_S = 600,
     HL_TEST_FAILED = 97, /* status of a process that a check ended */
     HL_TEST_DONE = 120   /* of a body that was not left by exit(0), under test_runner.c */
 };
