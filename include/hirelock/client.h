@@ -438,15 +438,66 @@ HL_API int hl_client_fd(const hl_client *client);
  */
 HL_API int hl_client_dispatch(hl_client *client);
 
+/* What failed, in hl_stats: a call that was to acquire or to release, another call, or the renewal
+ * of a hold, which is tried again until the hold is lost. */
+typedef enum hl_call {
+    HL_CALL_OTHER = 0,
+    HL_CALL_ACQUIRE = 1,
+    HL_CALL_RELEASE = 2,
+    HL_CALL_RENEWAL = 3
+} hl_call;
+
+/*
+ * Why it failed, in hl_stats: the server's word, if it refused; else by the result code.
+ * X(NAME, value, name in metrics)
+ */
+#define HL_REASON_MAP(X)                                                                           \
+    X(OTHER, 0, "other")              /* HL_EEXIST, HL_ENOENT, and what is in no other line */     \
+    X(BUSY, 1, "busy")                /* HL_EBUSY */                                               \
+    X(TIMEOUT, 2, "timeout")          /* HL_ETIMEDOUT */                                           \
+    X(CANCELED, 3, "canceled")        /* HL_ECANCELED */                                           \
+    X(LOST, 4, "lost")                /* HL_ELOST */                                               \
+    X(IN_DOUBT, 5, "in_doubt")        /* HL_EINDOUBT */                                            \
+    X(FENCED, 6, "fenced")            /* HL_EFENCED */                                             \
+    X(DEADLOCK, 7, "deadlock")        /* HL_EDEADLK */                                             \
+    X(MISUSE, 8, "misuse")            /* HL_EINVAL, HL_ENOTOWNER, HL_ECLOSED, HL_ENOTSUP ... */    \
+    X(MEMORY, 9, "memory")            /* HL_ENOMEM: of this process */                             \
+    X(UNREACHABLE, 10, "unreachable") /* HL_ECONN, HL_EPROTO */                                    \
+    X(DENIED, 11, "denied")           /* HL_EDENIED: NOPERM, NOAUTH, WRONGPASS */                  \
+    X(REPLICAS, 12, "replicas")       /* HL_EREPLICAS: too few of min_replicas confirmed it */     \
+    X(OOM, 13, "oom")                 /* the server is full: maxmemory */                          \
+    X(READONLY, 14, "readonly")       /* the server is a replica */                                \
+    X(MISCONF, 15, "misconf")         /* the server cannot save its data */                        \
+    X(NOREPLICAS, 16, "noreplicas")   /* the server lacks replicas: min-replicas-to-write */       \
+    X(LOADING, 17, "loading")         /* the server reads its data */                              \
+    X(SCRIPT, 18, "script")           /* BUSY: the server runs a slow script */                    \
+    X(DOWN, 19, "down")               /* CLUSTERDOWN, MASTERDOWN */                                \
+    X(WRONGTYPE, 20, "wrongtype")     /* the key holds a value of another kind */                  \
+    X(SERVER, 21, "server")           /* any other HL_ESERVER */
+
+typedef enum hl_reason {
+#define HL_REASON_ENUM(name, value, text) HL_REASON_##name = (value),
+    HL_REASON_MAP(HL_REASON_ENUM)
+#undef HL_REASON_ENUM
+} hl_reason;
+
+/*
+ * The name of a reason in the metrics, "oom".
+ *
+ * Threads: any.
+ * Returns: a constant string; NULL for what this version does not know.
+ */
+HL_API const char *hl_reason_name(hl_reason reason);
+
 /* Counts since the client was opened. They are read one by one, not as of one instant. */
 typedef struct hl_stats {
     size_t size;
     uint64_t acquires; /* successful calls, nested ones included */
-    /* Acquires that ended in HL_EBUSY, in HL_ETIMEDOUT, in HL_ECANCELED. */
+    /* Acquires that ended in HL_EBUSY, in HL_ETIMEDOUT, in HL_ECANCELED; see `failures` for all. */
     uint64_t busy, timeouts, cancels;
     uint64_t releases;               /* successful calls, nested ones included */
     uint64_t losses;                 /* holds that were reported as LOST */
-    uint64_t in_doubt;               /* releases of locks and permits that ended in HL_EINDOUBT */
+    uint64_t in_doubt;               /* releases that ended in HL_EINDOUBT, for whatever reason */
     uint64_t renewals;               /* holds renewed, not batches */
     uint64_t reconnects;             /* after the first connection */
     uint64_t commands;               /* written to the server */
@@ -469,12 +520,16 @@ typedef struct hl_stats {
      * had no answer in time; events NARROW. */
     uint64_t votes, votes_refused, votes_missing, narrow;
     uint64_t jeopardies; /* events JEOPARDY */
+    /* What failed, and why: failures[HL_CALL_ACQUIRE][HL_REASON_OOM]. A call on several locks
+     * counts at the lock that ended it; a release that was posted counts, too. A call that is
+     * refused for its arguments may not. */
+    uint64_t failures[4][32];
 } hl_stats;
 
 /* clang-format off */
 #define HL_STATS_INIT                                                                              \
     { sizeof(hl_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  \
-      0 }
+      0, { { 0 } } }
 /* clang-format on */
 
 /*

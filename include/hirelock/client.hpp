@@ -32,6 +32,12 @@ inline const char *name(hl_log_level level) noexcept
     return hl_log_level_name(level);
 }
 
+/* "oom", "denied", "readonly" ... (hl_reason_name). */
+inline const char *name(hl_reason reason) noexcept
+{
+    return hl_reason_name(reason);
+}
+
 /* A write with a fencing token (hl_fenced_write); key and value are not copied before the call. */
 class fenced_write
 {

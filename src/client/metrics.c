@@ -24,17 +24,13 @@ static const struct metrics_counter {
 #define AT(field) offsetof(hl_stats, field)
     {"hirelock_acquires_total", "counter", "Acquires that succeeded, nested ones included.", NULL,
      NULL, AT(acquires)},
-    {"hirelock_acquire_failures_total", "counter", "Acquires that did not get the lock, by reason.",
-     "reason", "busy", AT(busy)},
-    {"hirelock_acquire_failures_total", "counter", NULL, "reason", "timeout", AT(timeouts)},
-    {"hirelock_acquire_failures_total", "counter", NULL, "reason", "canceled", AT(cancels)},
     {"hirelock_handovers_total", "counter",
      "Holds that began without a request of their own, by kind.", "kind", "pass", AT(passes)},
     {"hirelock_handovers_total", "counter", NULL, "kind", "grant", AT(grants)},
     {"hirelock_handovers_total", "counter", NULL, "kind", "retained", AT(retained)},
     {"hirelock_releases_total", "counter", "Releases that succeeded, nested ones included.", NULL,
      NULL, AT(releases)},
-    {"hirelock_releases_in_doubt_total", "counter", "Releases whose answer never came.", NULL, NULL,
+    {"hirelock_releases_in_doubt_total", "counter", "Releases that may not have run.", NULL, NULL,
      AT(in_doubt)},
     {"hirelock_renewals_total", "counter", "Holds that were renewed.", NULL, NULL, AT(renewals)},
     {"hirelock_jeopardies_total", "counter", "Holds whose renewal was late: events JEOPARDY.", NULL,
@@ -70,6 +66,17 @@ static const struct metrics_counter {
 #undef AT
 };
 
+/* The calls of hl_stats' failures. */
+static const struct metrics_call {
+    hl_call call;
+    const char *value;
+} metrics_calls[] = {
+    {HL_CALL_ACQUIRE, "acquire"},
+    {HL_CALL_RELEASE, "release"},
+    {HL_CALL_RENEWAL, "renewal"},
+    {HL_CALL_OTHER, "other"},
+};
+
 static const struct metrics_histogram {
     hl_measure measure;
     const char *name, *help;
@@ -82,6 +89,7 @@ static const struct metrics_histogram {
 };
 
 enum {
+    METRICS_CALLS = sizeof(metrics_calls) / sizeof(metrics_calls[0]),
     METRICS_COUNTERS = sizeof(metrics_counters) / sizeof(metrics_counters[0]),
     METRICS_HISTOGRAMS = sizeof(metrics_histograms) / sizeof(metrics_histograms[0]),
 };
@@ -153,8 +161,8 @@ static const char *metrics_label(const hl_label *labels, const char *name)
 
 static bool metrics_has_label(const char *name)
 {
-    static const char *const ours[] = {"le",   "address", "role",   "reason",
-                                       "kind", "answer",  "version"};
+    static const char *const ours[] = {"le",     "address", "role",   "call",
+                                       "reason", "kind",    "answer", "version"};
 
     for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
         if (strcmp(ours[i], name) == 0)
@@ -247,6 +255,29 @@ static void metrics_write_counter(struct hli_exposition *text, const struct metr
     }
 }
 
+static void metrics_write_failures(struct hli_exposition *text, const struct metrics_client *client,
+                                   const struct metrics_call *of)
+{
+    static const char name[] = "hirelock_failures_total";
+    const char *reason;
+
+    for (int i = 0; (reason = hl_reason_name((hl_reason)i)); i++) {
+        metrics_begin(text, client, name);
+        hli_exposition_label(text, "call", of->value);
+        hli_exposition_label(text, "reason", reason);
+        hli_exposition_end(text, client->stats.failures[of->call][i]);
+    }
+}
+
+static void metrics_write_all_failures(struct hli_exposition *text, const struct metrics *all)
+{
+    hli_exposition_head(text, "hirelock_failures_total", "counter",
+                        "Calls, and renewals of holds, that failed, by what and why.");
+    for (size_t i = 0; i < all->count; i++)
+        for (size_t call = 0; call < METRICS_CALLS; call++)
+            metrics_write_failures(text, &all->clients[i], &metrics_calls[call]);
+}
+
 static void metrics_write_histograms(struct hli_exposition *text, const struct metrics *all)
 {
     for (size_t h = 0; h < METRICS_HISTOGRAMS; h++) {
@@ -304,6 +335,7 @@ static void metrics_write(struct hli_exposition *text, const struct metrics *all
     metrics_write_version(text, all);
     for (size_t i = 0; i < METRICS_COUNTERS; i++)
         metrics_write_counter(text, all, &metrics_counters[i]);
+    metrics_write_all_failures(text, all);
     metrics_write_histograms(text, all);
     for (size_t v = 0; v < sizeof(metrics_node_values) / sizeof(metrics_node_values[0]); v++) {
         const struct metrics_node_value *value = &metrics_node_values[v];

@@ -11,12 +11,19 @@ static uint64_t stats_read(const atomic_uint_fast64_t *counter)
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
+static void stats_read_failures(const struct hli_counters *counters, hl_stats *stats)
+{
+    for (size_t call = 0; call < sizeof(stats->failures) / sizeof(stats->failures[0]); call++)
+        for (size_t i = 0; i < sizeof(stats->failures[0]) / sizeof(stats->failures[0][0]); i++)
+            stats->failures[call][i] = stats_read(&counters->failures[call][i]);
+    stats->busy = stats->failures[HL_CALL_ACQUIRE][HL_REASON_BUSY];
+    stats->timeouts = stats->failures[HL_CALL_ACQUIRE][HL_REASON_TIMEOUT];
+    stats->cancels = stats->failures[HL_CALL_ACQUIRE][HL_REASON_CANCELED];
+}
+
 static void stats_read_counters(const struct hli_counters *counters, hl_stats *stats)
 {
     stats->acquires = stats_read(&counters->acquires);
-    stats->busy = stats_read(&counters->busy);
-    stats->timeouts = stats_read(&counters->timeouts);
-    stats->cancels = stats_read(&counters->cancels);
     stats->releases = stats_read(&counters->releases);
     stats->losses = stats_read(&counters->losses);
     stats->in_doubt = stats_read(&counters->in_doubt);
@@ -40,6 +47,19 @@ static void stats_read_counters(const struct hli_counters *counters, hl_stats *s
     stats->votes_missing = stats_read(&counters->votes_missing);
     stats->narrow = stats_read(&counters->narrow);
     stats->jeopardies = stats_read(&counters->jeopardies);
+    stats_read_failures(counters, stats);
+}
+
+const char *hl_reason_name(hl_reason reason)
+{
+    switch (reason) {
+#define X(name, value, text)                                                                       \
+    case HL_REASON_##name:                                                                         \
+        return text;
+        HL_REASON_MAP(X)
+#undef X
+    }
+    return NULL;
 }
 
 /* size is that of the caller's struct, or NULL. */

@@ -25,45 +25,49 @@ static const struct answer_kind {
     enum hli_verdict verdict;
     int code;
     const char *says; /* replaces the server's text; NULL: keep that */
+    hl_reason reason; /* for the statistics; HL_REASON_OTHER: that of the code */
 } answer_words[] = {
-    {"NOSCRIPT", HLI_BOUNCED, HL_ESERVER, NULL},
-    {"NOPERM", HLI_FAILED, HL_EDENIED, NULL},
-    {"NOAUTH", HLI_FAILED, HL_EDENIED, answer_says_login},
-    {"WRONGPASS", HLI_FAILED, HL_EDENIED, NULL},
-    {"DENIED", HLI_FAILED, HL_EDENIED, NULL},
-    {"NOPROTO", HLI_FAILED, HL_ESERVER, NULL},
-    {"WRONGTYPE Operation against a key", HLI_FAILED, HL_ESERVER, answer_says_type},
-    {"WRONGTYPE", HLI_FAILED, HL_ESERVER, NULL},
-    {"CROSSSLOT", HLI_FAILED, HL_ESERVER, NULL},
-    {"MOVED", HLI_BOUNCED, HL_ESERVER, NULL},
-    {"ASK", HLI_BOUNCED, HL_ESERVER, NULL},
-    {"HIRELOCK", HLI_FAILED, HL_EINVAL, NULL},
-    {"LOADING", HLI_REFUSED, HL_ESERVER, NULL},
-    {"BUSY", HLI_REFUSED, HL_ESERVER, NULL},
-    {"READONLY", HLI_REFUSED, HL_ESERVER, NULL},
-    {"OOM", HLI_REFUSED, HL_ESERVER, NULL},
-    {"NOREPLICAS", HLI_REFUSED, HL_ESERVER, NULL},
-    {"MISCONF", HLI_REFUSED, HL_ESERVER, NULL},
-    {"MASTERDOWN", HLI_REFUSED, HL_ESERVER, NULL},
-    {"CLUSTERDOWN", HLI_REFUSED, HL_ESERVER, NULL},
-    {"TRYAGAIN", HLI_REFUSED, HL_ESERVER, NULL},
+    {"NOSCRIPT", HLI_BOUNCED, HL_ESERVER, NULL, HL_REASON_OTHER},
+    {"NOPERM", HLI_FAILED, HL_EDENIED, NULL, HL_REASON_DENIED},
+    {"NOAUTH", HLI_FAILED, HL_EDENIED, answer_says_login, HL_REASON_DENIED},
+    {"WRONGPASS", HLI_FAILED, HL_EDENIED, NULL, HL_REASON_DENIED},
+    {"DENIED", HLI_FAILED, HL_EDENIED, NULL, HL_REASON_DENIED},
+    {"NOPROTO", HLI_FAILED, HL_ESERVER, NULL, HL_REASON_OTHER},
+    {"WRONGTYPE Operation against a key", HLI_FAILED, HL_ESERVER, answer_says_type,
+     HL_REASON_WRONGTYPE},
+    {"WRONGTYPE", HLI_FAILED, HL_ESERVER, NULL, HL_REASON_WRONGTYPE},
+    {"CROSSSLOT", HLI_FAILED, HL_ESERVER, NULL, HL_REASON_OTHER},
+    {"MOVED", HLI_BOUNCED, HL_ESERVER, NULL, HL_REASON_OTHER},
+    {"ASK", HLI_BOUNCED, HL_ESERVER, NULL, HL_REASON_OTHER},
+    {"HIRELOCK", HLI_FAILED, HL_EINVAL, NULL, HL_REASON_OTHER},
+    {"LOADING", HLI_REFUSED, HL_ESERVER, NULL, HL_REASON_LOADING},
+    {"BUSY", HLI_REFUSED, HL_ESERVER, NULL, HL_REASON_SCRIPT},
+    {"READONLY", HLI_REFUSED, HL_ESERVER, NULL, HL_REASON_READONLY},
+    {"OOM", HLI_REFUSED, HL_ESERVER, NULL, HL_REASON_OOM},
+    {"NOREPLICAS", HLI_REFUSED, HL_ESERVER, NULL, HL_REASON_NOREPLICAS},
+    {"MISCONF", HLI_REFUSED, HL_ESERVER, NULL, HL_REASON_MISCONF},
+    {"MASTERDOWN", HLI_REFUSED, HL_ESERVER, NULL, HL_REASON_DOWN},
+    {"CLUSTERDOWN", HLI_REFUSED, HL_ESERVER, NULL, HL_REASON_DOWN},
+    {"TRYAGAIN", HLI_REFUSED, HL_ESERVER, NULL, HL_REASON_OTHER},
 };
 
 static const struct answer_kind answer_parts[] = {
-    {"can't run this command", HLI_FAILED, HL_EDENIED, answer_says_denied},
-    {"ACL failure in script", HLI_FAILED, HL_EDENIED, answer_says_denied},
-    {"can't access at least one of the keys", HLI_FAILED, HL_EDENIED, answer_says_denied},
-    {"NOPERM", HLI_FAILED, HL_EDENIED, NULL},
-    {"No permissions", HLI_FAILED, HL_EDENIED, NULL},
-    {"WRONGTYPE", HLI_FAILED, HL_ESERVER, NULL},
-    {"unknown command", HLI_FAILED, HL_ESERVER, NULL},
-    {"would overflow", HLI_FAILED, HL_ESERVER, NULL},
-    {"not an integer", HLI_FAILED, HL_ESERVER, NULL},
+    {"can't run this command", HLI_FAILED, HL_EDENIED, answer_says_denied, HL_REASON_OTHER},
+    {"ACL failure in script", HLI_FAILED, HL_EDENIED, answer_says_denied, HL_REASON_OTHER},
+    {"can't access at least one of the keys", HLI_FAILED, HL_EDENIED, answer_says_denied,
+     HL_REASON_OTHER},
+    {"NOPERM", HLI_FAILED, HL_EDENIED, NULL, HL_REASON_OTHER},
+    {"No permissions", HLI_FAILED, HL_EDENIED, NULL, HL_REASON_OTHER},
+    {"WRONGTYPE", HLI_FAILED, HL_ESERVER, NULL, HL_REASON_WRONGTYPE},
+    {"unknown command", HLI_FAILED, HL_ESERVER, NULL, HL_REASON_OTHER},
+    {"would overflow", HLI_FAILED, HL_ESERVER, NULL, HL_REASON_OTHER},
+    {"not an integer", HLI_FAILED, HL_ESERVER, NULL, HL_REASON_OTHER},
 };
 
 /* Any other error may come from the middle of a script: the effects of that run are not known, but
  * a later copy does no harm. */
-static const struct answer_kind answer_unknown = {"", HLI_REFUSED, HL_ESERVER, NULL};
+static const struct answer_kind answer_unknown = {"", HLI_REFUSED, HL_ESERVER, NULL,
+                                                  HL_REASON_OTHER};
 
 static bool answer_begins(const char *text, const char *words)
 {
@@ -146,4 +150,49 @@ void hli_answer_hide(struct hli_answer *answer, const char *secret)
         if (answer_begins(answer->text, answer_words[i].text))
             shown = answer_words[i].text;
     answer->text = shown;
+}
+
+/* The word of the server that the text begins with, or that follows where it was met: "connect
+ * 10.0.0.3:6379: LOADING ...". */
+static hl_reason answer_reason_in(const char *text)
+{
+    for (const char *at = text; at; at = strstr(at, ": ")) {
+        at += at != text ? 2 : 0;
+        for (size_t i = 0; i < sizeof(answer_words) / sizeof(answer_words[0]); i++)
+            if (answer_words[i].reason != HL_REASON_OTHER &&
+                answer_begins(at, answer_words[i].text))
+                return answer_words[i].reason;
+    }
+    return HL_REASON_OTHER;
+}
+
+static hl_reason answer_reason_of(int code)
+{
+    static const struct {
+        int code;
+        hl_reason reason;
+    } reasons[] = {
+        {HL_EBUSY, HL_REASON_BUSY},         {HL_ETIMEDOUT, HL_REASON_TIMEOUT},
+        {HL_ECANCELED, HL_REASON_CANCELED}, {HL_ENOTOWNER, HL_REASON_MISUSE},
+        {HL_ELOST, HL_REASON_LOST},         {HL_EINDOUBT, HL_REASON_IN_DOUBT},
+        {HL_EFENCED, HL_REASON_FENCED},     {HL_EINVAL, HL_REASON_MISUSE},
+        {HL_ENOMEM, HL_REASON_MEMORY},      {HL_ECONN, HL_REASON_UNREACHABLE},
+        {HL_EPROTO, HL_REASON_UNREACHABLE}, {HL_ESERVER, HL_REASON_SERVER},
+        {HL_EDENIED, HL_REASON_DENIED},     {HL_ECLOSED, HL_REASON_MISUSE},
+        {HL_EDEADLK, HL_REASON_DEADLOCK},   {HL_EFORKED, HL_REASON_MISUSE},
+        {HL_ENOTSUP, HL_REASON_MISUSE},     {HL_EREPLICAS, HL_REASON_REPLICAS},
+    };
+
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+        if (reasons[i].code == code)
+            return reasons[i].reason;
+    return HL_REASON_OTHER;
+}
+
+hl_reason hli_answer_reason(int code, const char *text)
+{
+    bool is_of_server = code == HL_ESERVER || code == HL_EINDOUBT;
+    hl_reason reason = is_of_server ? answer_reason_in(text) : HL_REASON_OTHER;
+
+    return reason != HL_REASON_OTHER ? reason : answer_reason_of(code);
 }

@@ -6,7 +6,7 @@
 
 #include "redis/reply.h"
 
-#include <hirelock/error.h>
+#include <hirelock/client.h>
 
 enum hli_verdict {
     HLI_REPLIED, /* the request ran; `reply` is set */
@@ -42,5 +42,9 @@ bool hli_answer_is(const struct hli_answer *answer, const char *word);
 /* Does it begin with a word that says for certain what has happened? Another error of a command may
  * be of any kind. */
 bool hli_answer_is_known(const struct hli_answer *answer);
+
+/* Why a call failed that ended with this code and text: for HL_ESERVER and HL_EINDOUBT by the
+ * server's word, if the text has one. */
+hl_reason hli_answer_reason(int code, const char *text);
 
 #endif

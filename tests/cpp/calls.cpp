@@ -33,6 +33,8 @@ LAW(calls, of_a_client)
     check(client.dispatch() >= 0 && client.dispatch(ec) >= 0 && !ec);
     hirelock::mutex(client, "stock").lock();
     check(client.stats().acquires == 1 && client.stats(ec).acquires == 1 && !ec);
+    check(client.stats().failures[HL_CALL_ACQUIRE][HL_REASON_OOM] == 0);
+    check(std::string_view(hirelock::name(HL_REASON_OOM)) == "oom");
     check(client.histogram(HL_MEASURE_WAIT).count == 1);
     check(client.histogram(HL_MEASURE_WAIT, ec).count == 1 && !ec);
     (void)client.histogram(static_cast<hl_measure>(0), ec);

@@ -67,8 +67,8 @@ SingleLaw(metrics, count_what_the_client_did)
     check(value_of("hirelock_wait_seconds_sum") > 0);
     format(other);
     check_value("hirelock_acquires_total", 0);
-    check_value("hirelock_acquire_failures_total{reason=\"busy\"}", 3);
-    check_value("hirelock_acquire_failures_total{reason=\"timeout\"}", 0);
+    check_value("hirelock_failures_total{call=\"acquire\",reason=\"busy\"}", 3);
+    check_value("hirelock_failures_total{call=\"acquire\",reason=\"timeout\"}", 0);
     expect_ok(hl_lock_release(lock, ERR));
 }
 

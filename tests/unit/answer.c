@@ -184,3 +184,20 @@ Test(answer, is_the_reply_when_it_is_no_error)
     check(answer.reply == &reply && answer.code == HL_OK);
     check(!hli_answer_is(&answer, "OOM"));
 }
+
+/* The server's word stands first, or behind the place where it was met; a name or a reason of
+ * another code that looks like one is none. */
+Test(answer, the_reason_is_the_servers_word_or_that_of_the_code)
+{
+    check_int(hli_answer_reason(HL_ESERVER, "OOM command not allowed"), HL_REASON_OOM);
+    check_int(hli_answer_reason(HL_EINDOUBT, "MISCONF Redis is configured"), HL_REASON_MISCONF);
+    check_int(hli_answer_reason(HL_ESERVER, "connect a:1: LOADING the data"), HL_REASON_LOADING);
+    check_int(hli_answer_reason(HL_ESERVER, "BUSY Redis is busy"), HL_REASON_SCRIPT);
+    check_int(hli_answer_reason(HL_ESERVER, "WRONGTYPE it is a list"), HL_REASON_WRONGTYPE);
+    check_int(hli_answer_reason(HL_ESERVER, "OOMPH"), HL_REASON_SERVER);
+    check_int(hli_answer_reason(HL_EINDOUBT, "no answer in time"), HL_REASON_IN_DOUBT);
+    check_int(hli_answer_reason(HL_ECONN, "OOM"), HL_REASON_UNREACHABLE);
+    check_int(hli_answer_reason(HL_EDENIED, "NOPERM no"), HL_REASON_DENIED);
+    check_int(hli_answer_reason(HL_EEXIST, "it is there"), HL_REASON_OTHER);
+    check_int(hli_answer_reason(-19, "of a later version"), HL_REASON_OTHER);
+}

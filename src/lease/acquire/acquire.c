@@ -331,7 +331,7 @@ static int acquire_settle_nested(struct hli_turn *turn, struct hli_acquire *acqu
     if (tenure->state == HLI_TENURE_OWN)
         hli_loss_declare(turn, tenure, "expired");
     hli_loss_write(tenure, turn->now, HLI_LOSS_ADVICE, why);
-    return hli_name_fail(acquire->wait.err, HL_ELOST, turn->name, "acquire", why);
+    return hli_name_refuse(acquire->wait.err, HL_ELOST, turn->name, HL_CALL_ACQUIRE, why);
 }
 
 /* The hold is over already: the call waits on, as the first in the line. */

@@ -73,6 +73,7 @@ int hli_call_fail(struct hli_call *call, int code, const char *text)
     hl_error *err = &call->async.err;
     char shown[96];
 
+    call->reason = hli_answer_reason(code, text);
     if (call->about.length == 0)
         return hli_fail(err, code, "%s: %s", call->kind->verb, text);
     hli_error_escape(shown, sizeof(shown), call->about.data, call->about.length);
@@ -412,6 +413,8 @@ static void call_settle(struct hli_call *call)
 {
     if (call->kind->settle)
         call->kind->settle(call, call->wait.code);
+    if (call->wait.code < 0)
+        hli_count_failure(call->client, call->kind->counts_as, call->wait.code, call->reason);
 }
 
 void hli_call_overrule(struct hli_call *call, int code, const char *text)

@@ -24,6 +24,7 @@ struct hli_call_kind {    /* immutable */
     bool may_be_denied;   /* NOPERM counts as success */
     /* The words are the caller's own: an error that the library does not know is final. */
     bool is_foreign;
+    hl_call counts_as; /* in the statistics of failures */
 
     /* Checks the arguments of the public call, makes ready what the call changes, and begins and
      * writes the words of the request. Returns 0, or the code of hli_call_fail(), before it has
@@ -62,6 +63,7 @@ struct hli_call {
     bool is_in_flight;
     bool is_unconfirmed; /* it has run, and fails because too few replicas have it */
     bool may_have_run;   /* a copy was sent whose answer will not come */
+    hl_reason reason;    /* of hli_call_fail() */
     hli_ns ran_at;       /* when the first such copy was sent */
     int problem;
     char problem_text[128];

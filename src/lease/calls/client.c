@@ -138,6 +138,13 @@ void hli_uncount(atomic_uint_fast64_t *counter)
     atomic_fetch_sub_explicit(counter, 1, memory_order_relaxed);
 }
 
+void hli_count_failure(hl_client *client, hl_call call, int code, hl_reason reason)
+{
+    hli_count(&client->counters.failures[call][reason]);
+    if (call == HL_CALL_RELEASE && code == HL_EINDOUBT)
+        hli_count(&client->counters.in_doubt);
+}
+
 struct client_line {
     struct hli_callback callback;
     hl_client *client; /* borrowed: the queue is emptied before the client is freed */

@@ -25,13 +25,14 @@ struct hli_watchdog;
 struct hli_call;
 
 struct hli_counters { /* atomic */
-    atomic_uint_fast64_t acquires, busy, timeouts, cancels, releases, losses, in_doubt;
+    atomic_uint_fast64_t acquires, releases, losses, in_doubt;
     atomic_uint_fast64_t renewals, reconnects, commands, holds_now, waiters_now;
     atomic_uint_fast64_t passes, grants, retained;
     atomic_uint_fast64_t nodes_now, lanes_now, master_changes, redirects, unconfirmed;
     atomic_uint_fast64_t graces, reclaims;
     atomic_uint_fast64_t votes, votes_refused, votes_missing, narrow;
     atomic_uint_fast64_t jeopardies;
+    atomic_uint_fast64_t failures[4][32]; /* as in hl_stats */
     struct hli_histogram wait, hold, renewal_lag;
 };
 
@@ -159,6 +160,8 @@ void hli_client_unref(hl_client *client);
 
 void hli_count(atomic_uint_fast64_t *counter);
 void hli_uncount(atomic_uint_fast64_t *counter);
+/* Counts what failed with this code, for this reason (hli_answer_reason()). */
+void hli_count_failure(hl_client *client, hl_call call, int code, hl_reason reason);
 
 /* Queues a line for the client's on_log; drops it without on_log or without memory. The line must
  * not contain a secret. */

@@ -119,9 +119,17 @@ void hli_release_behind(struct hli_turn *turn, struct hli_tenure *tenure, bool s
     release_drop_write(tenure);
 }
 
+/* A part of a Redlock counts with the whole. */
+static void release_count_failure(const struct hli_turn *turn, int code, const char *text)
+{
+    if (!turn->name->kind->changed)
+        hli_count_failure(turn->name->client, HL_CALL_RELEASE, code, hli_answer_reason(code, text));
+}
+
 /* Ends the call with an error. */
 static void release_fail(struct hli_turn *turn, struct hli_wait *wait, int code, const char *text)
 {
+    release_count_failure(turn, code, text);
     hli_turn_finish(turn, wait, hli_name_fail(wait->err, code, turn->name, "release", text));
 }
 
@@ -305,8 +313,10 @@ static void release_tell(struct hli_turn *turn, struct hli_tenure *tenure, int c
 {
     struct hli_wait *wait = tenure->releaser;
 
-    if (tenure->is_posted && code < 0)
+    if (tenure->is_posted && code < 0) {
+        release_count_failure(turn, code, text);
         hli_notice_release(turn, tenure, hl_err_text(code));
+    }
     if (!wait)
         return;
     tenure->releaser = NULL;

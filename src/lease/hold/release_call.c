@@ -31,12 +31,8 @@ void hli_release_wait_init(struct hli_release_wait *released, struct hli_name *n
 
 void hli_release_wait_count(const struct hli_release_wait *released)
 {
-    struct hli_counters *counters = &released->name->client->counters;
-
     if (released->wait.code == HL_OK)
-        hli_count(&counters->releases);
-    else if (released->wait.code == HL_EINDOUBT)
-        hli_count(&counters->in_doubt);
+        hli_count(&released->name->client->counters.releases);
 }
 
 static void release_start_at_masters(struct hli_release_wait *released, struct hl_owner *owner,

@@ -211,7 +211,7 @@ static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal *r
 
 /* Plans the next try: at once, and then every request timeout (or more often, if the lease is
  * short), until the validity ends. One failed renewal is no loss. */
-static void renewal_failed(struct hli_turn *turn, struct hli_tenure *tenure)
+static void renewal_failed(struct hli_turn *turn, struct hli_tenure *tenure, hl_reason reason)
 {
     const hl_client_options *settings = &turn->name->client->settings;
     bool is_first = tenure->renew_failures == 0;
@@ -219,6 +219,7 @@ static void renewal_failed(struct hli_turn *turn, struct hli_tenure *tenure)
 
     if (pause_ms > settings->request_timeout_ms)
         pause_ms = settings->request_timeout_ms;
+    hli_count_failure(turn->name->client, HL_CALL_RENEWAL, HL_OK, reason);
     tenure->renew_failures++;
     tenure->renew_at = hli_after_ms(turn->now, is_first ? 0 : pause_ms);
 }
@@ -245,8 +246,10 @@ static void renewal_apply(const struct hli_renewal *renewal, struct hli_tenure *
     if (hli_tenure_has_key(tenure) && !tenure->is_final && turn.now < hli_hold_validity(tenure)) {
         if (count && *count < 0)
             hli_loss_declare(&turn, tenure, "gone");
-        else if (!count || renewal_lacks_replicas(renewal, tenure))
-            renewal_failed(&turn, tenure);
+        else if (!count)
+            renewal_failed(&turn, tenure, renewal->reason);
+        else if (renewal_lacks_replicas(renewal, tenure))
+            renewal_failed(&turn, tenure, HL_REASON_REPLICAS);
         else
             renewal_succeeded(&turn, renewal, tenure);
     }
@@ -345,6 +348,9 @@ static void renewal_answered(struct hli_op *op, const struct hli_answer *answer)
         return;
     }
     renewal->confirmed = op->replicas > 0 ? hli_op_confirmed(op, answer) : 0;
+    renewal->reason = answer->verdict == HLI_REPLIED
+                          ? HL_REASON_SERVER
+                          : hli_answer_reason(answer->code, answer->text);
     if (is_meant)
         renewal_apply_reply(renewal, answer->reply);
     else if (renewal_is_split(renewal, answer))

@@ -29,6 +29,7 @@ struct hli_renewal {
     struct hli_link *sent_to;
     hli_ns reclaims_until; /* by our clock: until then it is a reclaim (grace.h); 0: a renewal */
     unsigned confirmed;    /* so many replicas have the answer (replicas.h) */
+    hl_reason reason;      /* of a renewal that fails */
     size_t count;          /* that were sent */
     STAILQ_HEAD(, hli_tenure) tenures; /* a reference each */
 };

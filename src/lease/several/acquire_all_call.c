@@ -240,9 +240,9 @@ static int acquire_all_forsake(struct hli_acquire_all *all)
         hli_member_give_back(member);
         hli_client_leave(client);
     }
-    return hli_name_fail(all->wait.err, HL_ECANCELED,
-                         closed ? closed : all->members[0].acquire.name, "acquire",
-                         "the client is closed");
+    return hli_name_refuse(all->wait.err, HL_ECANCELED,
+                           closed ? closed : all->members[0].acquire.name, HL_CALL_ACQUIRE,
+                           "the client is closed");
 }
 
 static int acquire_all_settle_held(struct hli_acquire_all *all)
@@ -254,7 +254,7 @@ static int acquire_all_settle_held(struct hli_acquire_all *all)
     hli_acquire_all_give_back(all, 0, all->count);
     if (!late->is_nested)
         return acquire_all_restart(all);
-    return hli_name_fail(all->wait.err, HL_ELOST, late->acquire.name, "acquire",
+    return hli_name_fail(all->wait.err, HL_ELOST, late->acquire.name, "acquire", /* it is counted */
                          "the hold ended before its release" HLI_LOSS_ADVICE);
 }
 

@@ -126,8 +126,9 @@ bool hli_acquire_all_has_twin(struct hli_acquire_all *all, const struct hli_memb
     for (size_t i = 0; i < all->count; i++) {
         if (!hli_member_is_twin_of(member, &all->members[i]))
             continue;
-        all->stop_code = hli_name_fail(all->wait.err, HL_EDEADLK, member->acquire.name, "acquire",
-                                       "it is a member twice, by two clients of one server");
+        all->stop_code =
+            hli_name_refuse(all->wait.err, HL_EDEADLK, member->acquire.name, HL_CALL_ACQUIRE,
+                            "it is a member twice, by two clients of one server");
         return true;
     }
     return false;

@@ -174,8 +174,8 @@ static void release_all_add_part(struct release_all *all, const struct hli_relea
     member->is_closed = item->is_closed;
     hli_release_wait_init(&member->released, item->name, &member->err);
     if (item->is_closed)
-        member->released.wait.code =
-            hli_name_fail(&member->err, HL_ECLOSED, item->name, "release", hl_err_text(HL_ECLOSED));
+        member->released.wait.code = hli_name_refuse(&member->err, HL_ECLOSED, item->name,
+                                                     HL_CALL_RELEASE, hl_err_text(HL_ECLOSED));
     member->released.wait.finished = release_all_member_finished;
 }
 

@@ -349,6 +349,13 @@ int hli_name_fail(hl_error *err, int code, const struct hli_name *name, const ch
                     hli_error_escape(shown, sizeof(shown), name->bytes, name->length), text);
 }
 
+int hli_name_refuse(hl_error *err, int code, const struct hli_name *name, hl_call call,
+                    const char *text)
+{
+    hli_count_failure(name->client, call, code, hli_answer_reason(code, text));
+    return hli_name_fail(err, code, name, call == HL_CALL_ACQUIRE ? "acquire" : "release", text);
+}
+
 struct hli_tenure *hli_name_hold_of(const struct hli_name *name, const struct hl_owner *owner)
 {
     struct hli_tenure *tenure = name->current;

@@ -137,6 +137,10 @@ int hli_name_check(const char *what, const void *bytes, size_t length, hl_error 
 /* Sets the error "verb 'name': text"; returns the code. */
 int hli_name_fail(hl_error *err, int code, const struct hli_name *name, const char *verb,
                   const char *text);
+/* The same for an acquire or a release that ends before it is in a turn, or behind its turns; it is
+ * counted. */
+int hli_name_refuse(hl_error *err, int code, const struct hli_name *name, hl_call call,
+                    const char *text);
 
 /* The tenure in which this owner has a hold, live or lost; borrowed, NULL when there is none. Name
  * mutex. */

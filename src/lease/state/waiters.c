@@ -71,18 +71,6 @@ void hli_waiters_serve(struct hli_turn *turn, struct hli_acquire *acquire)
     hli_turn_finish(turn, &acquire->wait, HL_OK);
 }
 
-static void waiters_count_failure(hl_client *client, int code)
-{
-    struct hli_counters *counters = &client->counters;
-
-    if (code == HL_EBUSY)
-        hli_count(&counters->busy);
-    else if (code == HL_ETIMEDOUT)
-        hli_count(&counters->timeouts);
-    else if (code == HL_ECANCELED)
-        hli_count(&counters->cancels);
-}
-
 void hli_waiters_fail(struct hli_turn *turn, struct hli_acquire *acquire, int code,
                       const char *text)
 {
@@ -90,7 +78,7 @@ void hli_waiters_fail(struct hli_turn *turn, struct hli_acquire *acquire, int co
 
     hli_waiters_withdraw(turn, acquire);
     if (!name->kind->changed)
-        waiters_count_failure(name->client, code);
+        hli_count_failure(name->client, HL_CALL_ACQUIRE, code, hli_answer_reason(code, text));
     hli_name_fail(acquire->wait.err, code, name, name->kind->verb ? name->kind->verb : "acquire",
                   text);
     hli_turn_finish(turn, &acquire->wait, code);

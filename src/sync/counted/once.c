@@ -100,7 +100,7 @@ void hli_once_ack(struct hli_call *call, int code)
 {
     const struct hli_once_call *noted = once_call_of(call);
 
-    if (once_verb_of(call)->is_release && code == HL_OK)
+    if (call->kind->counts_as == HL_CALL_RELEASE && code == HL_OK)
         hli_count(&call->client->counters.releases);
     if (!noted->is_answered || call->may_have_run)
         return;

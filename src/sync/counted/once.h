@@ -35,7 +35,6 @@ void hli_once_acked(struct hli_args *args, const struct hli_name *name);
 struct hli_once_verb { /* immutable */
     struct hli_call_kind call;
     bool publishes;
-    bool is_release;     /* in the statistics */
     unsigned word_count; /* of its own words: 0 to 2 */
 };
 

@@ -188,8 +188,8 @@ static int semaphore_release(const hl_semaphore *semaphore, int64_t permits, boo
 {
     static const struct hli_once_verb verb = {
         .call = HLI_ONCE_CHANGE("release", HLI_SCRIPT_SEMAPHORE_ADD, HL_ENOENT, "it is not there"),
+        .call.counts_as = HL_CALL_RELEASE,
         .publishes = true,
-        .is_release = true,
         .word_count = 2};
     int rc = semaphore_check_permits(permits, 1, completion->err);
 

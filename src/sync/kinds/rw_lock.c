@@ -257,8 +257,8 @@ static int rw_write_prepare(const hl_lock *lock, struct hl_owner *owner,
     (void)mode;
     if (rw_number_held(lock->handle.name, owner) != 0 || rw_number_held_beside(lock, owner) == 0)
         return 0;
-    return hli_name_fail(err, HL_EDEADLK, lock->handle.name, "acquire",
-                         "its owner reads, and would wait for itself");
+    return hli_name_refuse(err, HL_EDEADLK, lock->handle.name, HL_CALL_ACQUIRE,
+                           "its owner reads, and would wait for itself");
 }
 
 const struct hli_lock_type hli_read_type = {

@@ -280,8 +280,8 @@ static int lock_release_alone(const hl_lock *lock, hl_owner *owner,
     if (!name && completion->is_async)
         return hli_no_memory(NULL);
     if (!name)
-        return hli_name_fail(completion->err, HL_ENOTOWNER, lock->handle.name, "release",
-                             hl_err_text(HL_ENOTOWNER));
+        return hli_name_refuse(completion->err, HL_ENOTOWNER, lock->handle.name, HL_CALL_RELEASE,
+                               hl_err_text(HL_ENOTOWNER));
     int rc = hli_release_run(name, owner, mode, completion);
     hli_name_unref(name);
     return rc;

@@ -101,8 +101,8 @@ static int order_fulfil(struct permit_order *order, hl_permit *ret_permits, hl_e
         hli_owner_unref(adoption.hold.owner);
     }
     if (!is_held)
-        return hli_name_fail(err, HL_ELOST, order->name, "acquire",
-                             "it was lost before the call returned");
+        return hli_name_refuse(err, HL_ELOST, order->name, HL_CALL_ACQUIRE,
+                               "it was lost before the call returned");
     for (size_t i = 0; i < order->count; i++) {
         const struct hli_permit_id id =
             hli_permit_id(hli_permit_owner_key(random, i, order->count), adoption.number);

@@ -100,17 +100,14 @@ static int batch_code_of(const struct permit_item *item, int code)
 static void batch_settle(struct hli_call *call, int code)
 {
     struct permit_batch *batch = batch_of(call);
-    struct hli_counters *counters = &call->client->counters;
 
     for (size_t i = 0; batch->items && i < batch->count; i++) {
         struct permit_item *item = &batch->items[i];
         if (item->change.tenure)
             hli_lease_change_end(&item->change, batch_code_of(item, code), 0);
         if (code == HL_OK)
-            hli_count(&counters->releases);
+            hli_count(&call->client->counters.releases);
     }
-    if (code == HL_EINDOUBT)
-        hli_count(&counters->in_doubt);
     free(batch->items);
 }
 
@@ -191,6 +188,7 @@ static const struct hli_call_kind batch_kind = {.verb = "release",
                                                 .size = sizeof(struct permit_batch),
                                                 .changes_data = true,
                                                 .is_repeatable = true,
+                                                .counts_as = HL_CALL_RELEASE,
                                                 .prepare = batch_prepare,
                                                 .read = batch_read,
                                                 .settle = batch_settle};
