@@ -26,6 +26,7 @@ enum { RELEASE_RETRY_MS = 100 };
 static void release_done(struct hli_op *op, const struct hli_answer *answer);
 static void release_tell(struct hli_turn *turn, struct hli_tenure *tenure, int code,
                          const char *text);
+static const char *release_problem(const struct hli_tenure *tenure, const char *otherwise);
 
 /* Must the release wait for the answer of an ACQUIRE in flight? The ACQUIRE runs first. If the hold
  * was over by then, it has put its field into the lock once more, and the release would find that
@@ -261,7 +262,8 @@ static void release_plan_one(struct hli_turn *turn, struct hli_tenure *tenure)
         hli_turn_timer(turn, is_later ? hli_earlier(tenure->retry_at, tenure->give_up_at)
                                       : tenure->give_up_at);
     } else if (is_being_released || release_is_orphan(tenure)) {
-        release_tell(turn, tenure, HL_EINDOUBT, "no answer while the lease lasted");
+        release_tell(turn, tenure, HL_EINDOUBT,
+                     release_problem(tenure, "no answer while the lease lasted"));
         hli_releasing_end(turn, tenure);
     } else {
         hli_turn_timer(turn, hli_after_ms(turn->now, tenure->longest_lease_ms));
@@ -355,11 +357,23 @@ static void release_note_foreign_waiters(struct hli_turn *turn, const struct hli
         hli_contention_yield(contention, turn->now);
 }
 
+/* Of a release that writes, and no copy of which has run while the hold stood. */
+static void release_tell_unwritten(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    const char *problem = release_problem(tenure, "");
+    char text[192];
+
+    snprintf(text, sizeof(text), "the hold ended before its release; nothing is written%s%s",
+             problem[0] ? ": " : "", problem);
+    release_tell(turn, tenure, HL_ELOST, text);
+}
+
 /* The release found nothing: an earlier copy may have released the lock, or the hold was lost
- * before. */
+ * before; or it lasted until its lease was over, while the server refused its release. */
 static void release_tell_gone(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     /* The server lost the hold, which lasted until its release, and had not got it back yet. */
+    bool is_over = tenure->was_valid_until != 0 && turn->now >= tenure->was_valid_until;
     bool is_of_old_term = tenure->was_valid_until != 0 && tenure->releases_in_grace &&
                           tenure->term != tenure->release.term;
 
@@ -367,10 +381,13 @@ static void release_tell_gone(struct hli_turn *turn, struct hli_tenure *tenure)
         release_tell(turn, tenure, HL_OK, NULL);
     else if (tenure->is_release_unsure)
         release_tell(turn, tenure, HL_EINDOUBT, "an earlier copy was not answered");
+    else if (tenure->write)
+        release_tell_unwritten(turn, tenure);
+    else if (tenure->is_release_put_off && is_over)
+        release_tell(turn, tenure, HL_EINDOUBT,
+                     release_problem(tenure, "refused until the lease was over"));
     else
-        release_tell(turn, tenure, HL_ELOST,
-                     tenure->write ? "the hold ended before its release; nothing is written"
-                                   : "the hold ended before its release");
+        release_tell(turn, tenure, HL_ELOST, "the hold ended before its release");
 }
 
 /* Of a release that writes: element 3 of the reply says what became of the value; a copy behind
@@ -414,10 +431,20 @@ static void release_is_answered(struct hli_turn *turn, struct hli_tenure *tenure
 /* Keeps the problem for the error of a call that still waits. */
 static void release_note_problem(struct hli_tenure *tenure, const struct hli_answer *answer)
 {
+    tenure->is_release_put_off = true;
     if (!tenure->releaser)
         return;
     struct hli_release_wait *released = HLI_OF(tenure->releaser, struct hli_release_wait, wait);
     snprintf(released->problem, sizeof(released->problem), "%s", answer->text);
+}
+
+static const char *release_problem(const struct hli_tenure *tenure, const char *otherwise)
+{
+    if (!tenure->releaser)
+        return otherwise;
+    const struct hli_release_wait *released =
+        HLI_OF(tenure->releaser, struct hli_release_wait, wait);
+    return released->problem[0] ? released->problem : otherwise;
 }
 
 /* The server refused the request as a whole. The key of the data may be the reason (an ACL, or its
@@ -492,13 +519,11 @@ static void release_done(struct hli_op *op, const struct hli_answer *answer)
 
 void hli_release_leave(struct hli_turn *turn, struct hli_wait *wait)
 {
-    const struct hli_release_wait *released = HLI_OF(wait, struct hli_release_wait, wait);
     struct hli_tenure *tenure;
 
     TAILQ_FOREACH (tenure, &turn->name->past, link)
         if (tenure->releaser == wait)
             break;
     if (tenure)
-        release_tell(turn, tenure, HL_EINDOUBT,
-                     released->problem[0] ? released->problem : "no answer in time");
+        release_tell(turn, tenure, HL_EINDOUBT, release_problem(tenure, "no answer in time"));
 }

@@ -50,21 +50,26 @@ static int batch_fail(struct hli_call *call, int code, const struct hli_permit_i
 }
 
 /* No permit was released. An earlier copy released all or none: so if one permit is still out, or
- * has expired, that copy released none. */
+ * has expired, that copy released none. If the server refused the call until all had ended, they
+ * may have lasted until the call, and its words say why it came too late. */
 static int batch_read_fates(struct permit_batch *batch, const char *fates)
 {
     const struct permit_item *gone = NULL, *expired = NULL;
     bool may_be_done = batch->call.may_have_run;
+    bool are_gone = true;
 
     for (size_t i = 0; i < batch->count; i++) {
         struct permit_item *item = &batch->items[i];
         item->fate = fates[i];
         may_be_done = may_be_done && item->fate == '0';
+        are_gone = are_gone && (item->fate == '0' || item->fate == 'x');
         if (item->fate == 'x' && !expired)
             expired = item;
         else if (item->fate == '0' && !gone)
             gone = item;
     }
+    if (are_gone && batch->call.problem < 0 && !batch->call.may_have_run)
+        return hli_call_fail(&batch->call, HL_EINDOUBT, batch->call.problem_text);
     if (expired)
         return batch_fail(&batch->call, HL_ELOST, &expired->id, "it had expired");
     if (!gone)
