@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     if (rc == 0)
         rc = hl_permits_new(client, "api:calls", &api.limit, &err);
     if (rc == 0)
-        rc = hl_permits_set_total(api.limit, CALLS_IN_A_WINDOW, &err);
+        rc = hl_permits_set_total(api.limit, CALLS_IN_A_WINDOW, 0, &err);
     began_ms = now_ms();
     if (rc == 0)
         rc = call_it_often(&api, &err);

@@ -4,11 +4,13 @@
 --
 -- A semaphore is two keys of Redisson's: the name, an integer, how many permits are available (it
 -- may be negative); and a sorted set of the permits that are out: a member is an id of 16 bytes,
--- its score the time of its end, in milliseconds of the server's clock.
+-- its score the time of its end, in milliseconds of the server's clock. Both have the same expiry,
+-- or none: ids without their number would come back as permits that nobody has made.
 -- include braces
 -- include clock
 -- include tell
 local NEVER = 922337203685477 -- the score of a permit without an end
+local LINGER = 60000 -- those who wait for the last permit's end ask within this time
 local NO_PERMITS = redis.error_reply('WRONGTYPE the key holds no number of permits')
 
 local function ids_of(name)
@@ -42,4 +44,23 @@ local function reclaim(name, ids, now)
     redis.call('INCRBY', name, expired)
   end
   return tonumber(available) + expired, expired
+end
+
+local function expire(name, ids, ms)
+  redis.pcall('PEXPIRE', name, text(ms))
+  redis.pcall('PEXPIRE', ids, text(ms))
+end
+
+-- Of a semaphore with a time to live: it stands for `least` ms from now, and until its last permit
+-- has ended and those who wait have had their turn.
+local function outlive(name, ids, now, least)
+  local lives = redis.call('PTTL', name)
+  if lives < 0 then return end
+  local last = tonumber(redis.call('ZRANGE', ids, -1, -1, 'WITHSCORES')[2])
+  local needed = math.max(least, last and last - now + LINGER or 0)
+  if needed > lives then
+    expire(name, ids, needed)
+  elseif redis.call('PTTL', ids) == -1 then
+    redis.pcall('PEXPIRE', ids, lives)
+  end
 end

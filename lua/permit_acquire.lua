@@ -12,7 +12,9 @@
 --                        server; pttl_ms: until so many
 --                        have expired that they are, -1 when that is not to be foreseen
 --
--- Keeps: a repeated command takes nothing twice, and no step shortens a permit. An id is written
+-- Keeps: a repeated command takes nothing twice, and no step shortens a permit. A semaphore with a
+-- time to live stands for longer than its permits; one that is refused prolongs it, too, since
+-- Redisson's permits do not. An id is written
 -- before it is counted; if the count is refused (by ACL), the ids are taken back. At maxmemory
 -- nothing is taken, unless that which expired made room.
 -- include permit
@@ -34,13 +36,14 @@ end
 
 if lacking > 0 and lacking > available then
   if expired > 0 then tell(channel, publish, available) end
+  outlive(key, ids, now, 0)
   local nth = lacking - available - 1
   local next_end = tonumber(redis.call('ZRANGE', ids, nth, nth, 'WITHSCORES')[2] or NEVER)
   local wait_ms = next_end < NEVER and next_end - now or -1
   return {0, wait_ms, time[1], time[2], '', text(math.max(available, 0))}
 end
 
-local lives, added = redis.call('PTTL', key), 0
+local added = 0
 for at = 1, #entries, 1000 do
   added = added + redis.call('ZADD', ids, unpack(entries, at, math.min(at + 999, #entries)))
 end
@@ -51,6 +54,6 @@ if added > 0 then
     return left
   end
 end
-if lives > 0 then redis.pcall('PEXPIRE', ids, lives) end
+outlive(key, ids, now, 0)
 if expired > 0 then tell(channel, publish, available - added) end
 return {1, added > 0 and 1 or 0}

@@ -35,6 +35,7 @@ for i = 1, #ARGV - 1 do -- further keys are only declared
     if type(renewed) == 'table' then return renewed end
     if renewed then left = left + 1 end
   end
+  if left > 0 then outlive(name, ids, now, 0) end
   if left < #packed or left == 0 then
     differ[#differ + 1] = i
     differ[#differ + 1] = left > 0 and left or -1

@@ -24,6 +24,7 @@ local lasts = score and tonumber(score) > now
 if lasts then
   redis.call('ZREM', ids, '')
   redis.call('ZADD', ids, text(expiry), id)
+  outlive(key, ids, now, 0)
 end
 if expired > 0 then tell(channel, publish, available) end
 return {lasts and 1 or score and -1 or 0}

@@ -20,8 +20,9 @@
  * options->owner; one owner may have any number of permits.
  *
  * hl_permits_try_set_total(), hl_permits_set_total() or hl_permits_add(), or the same call in Java,
- * creates the semaphore; before that no permit is available. It stays in Redis until it is deleted.
- * Setting, adding and deleting wait for a server and its answer for outage_timeout_ms at most.
+ * creates the semaphore; before that no permit is available. Without a time to live it stays in
+ * Redis until it is deleted. Setting, adding and deleting wait for a server and its answer for
+ * outage_timeout_ms at most.
  *
  * Ownership: freeing a handle does not release its permits. Handles may be freed before or after
  * the client is closed.
@@ -242,24 +243,31 @@ HL_API HL_MUST_CHECK int hl_permits_total(hl_permits *semaphore, int64_t *ret_co
 
 /*
  * Creates the semaphore with a total of `count` permits, 0 to HL_PERMITS_MAX, if there is none.
+ * ttl_ms, at most 10^11: its time to live; 0: for ever. It stands until then, and in any case until
+ * a minute after the end of its last permit, which each acquire and renewal prolongs. If it exists
+ * with a time to live, that gets at least as long as ttl_ms, so that a call before each use keeps
+ * it. (Permits that Redisson acquires or prolongs do not prolong it.)
  *
  * Threads: any.
- * Returns: 0: created. HL_EEXIST: the semaphore exists; nothing was changed. HL_EINDOUBT: no
+ * Returns: 0: created. HL_EEXIST: the semaphore exists; its total was not changed. HL_EINDOUBT: no
  * answer; HL_EINVAL; HL_ENOMEM; HL_ECONN, HL_EPROTO, HL_ESERVER, HL_EDENIED; HL_ECANCELED (closed
  * meanwhile); HL_ECLOSED; HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_permits_try_set_total(hl_permits *semaphore, int64_t count,
-                                                  hl_error *err);
+                                                  int64_t ttl_ms, hl_error *err);
 
 /*
  * Sets the total of permits, 0 to HL_PERMITS_MAX, permits that are out included. Permits that are
  * out stay out; if they are more than the new total, none is available until enough have come back.
+ * ttl_ms, at most 10^11: its time to live from now on, as of hl_permits_try_set_total; 0: the one
+ * that it has, and for ever if it is new.
  *
  * Threads: any.
  * Returns: 0: done. HL_EINDOUBT: no answer; HL_EINVAL; HL_ENOMEM; HL_ECONN, HL_EPROTO, HL_ESERVER,
  * HL_EDENIED; HL_ECANCELED (closed meanwhile); HL_ECLOSED; HL_EFORKED.
  */
-HL_API HL_MUST_CHECK int hl_permits_set_total(hl_permits *semaphore, int64_t count, hl_error *err);
+HL_API HL_MUST_CHECK int hl_permits_set_total(hl_permits *semaphore, int64_t count, int64_t ttl_ms,
+                                              hl_error *err);
 
 /*
  * Raises the total of permits, or lowers it with a negative number.
@@ -388,7 +396,7 @@ HL_API HL_MUST_CHECK int hl_permits_total_async(hl_permits *semaphore, hl_count_
  * Negative: it never runs: HL_EINVAL, HL_ENOMEM, HL_ECLOSED, HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_permits_try_set_total_async(hl_permits *semaphore, int64_t count,
-                                                        hl_done_cb done, void *arg);
+                                                        int64_t ttl_ms, hl_done_cb done, void *arg);
 
 /*
  * hl_permits_set_total without blocking.
@@ -398,7 +406,7 @@ HL_API HL_MUST_CHECK int hl_permits_try_set_total_async(hl_permits *semaphore, i
  * hl_permits_set_total.
  */
 HL_API HL_MUST_CHECK int hl_permits_set_total_async(hl_permits *semaphore, int64_t count,
-                                                    hl_done_cb done, void *arg);
+                                                    int64_t ttl_ms, hl_done_cb done, void *arg);
 
 /*
  * hl_permits_add without blocking.

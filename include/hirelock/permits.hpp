@@ -299,26 +299,53 @@ class permits : public detail::handle<hl_permits, hl_permits_free>
         return detail::ask_ec<std::int64_t, hl_permits_total>(ec, get());
     }
 
-    /* errc::exists: the semaphore is there already. */
+    /* errc::exists: the semaphore is there already. Without a ttl, or with 0, it stays for ever. */
 
     void try_set_total(std::int64_t count)
     {
-        detail::run<hl_permits_try_set_total>(get(), count);
+        detail::run<hl_permits_try_set_total>(get(), count, 0);
     }
 
     void try_set_total(std::int64_t count, std::error_code &ec) noexcept
     {
-        detail::run_ec<hl_permits_try_set_total>(ec, get(), count);
+        detail::run_ec<hl_permits_try_set_total>(ec, get(), count, 0);
     }
+
+    template <class Rep, class Period>
+    void try_set_total(std::int64_t count, std::chrono::duration<Rep, Period> ttl)
+    {
+        detail::run<hl_permits_try_set_total>(get(), count, detail::span_ms(ttl));
+    }
+
+    template <class Rep, class Period>
+    void try_set_total(std::int64_t count, std::chrono::duration<Rep, Period> ttl,
+                       std::error_code &ec)
+    {
+        detail::run_ec<hl_permits_try_set_total>(ec, get(), count, detail::span_ms(ttl));
+    }
+
+    /* Without a ttl, or with 0, a semaphore that is there keeps its own. */
 
     void set_total(std::int64_t count)
     {
-        detail::run<hl_permits_set_total>(get(), count);
+        detail::run<hl_permits_set_total>(get(), count, 0);
     }
 
     void set_total(std::int64_t count, std::error_code &ec) noexcept
     {
-        detail::run_ec<hl_permits_set_total>(ec, get(), count);
+        detail::run_ec<hl_permits_set_total>(ec, get(), count, 0);
+    }
+
+    template <class Rep, class Period>
+    void set_total(std::int64_t count, std::chrono::duration<Rep, Period> ttl)
+    {
+        detail::run<hl_permits_set_total>(get(), count, detail::span_ms(ttl));
+    }
+
+    template <class Rep, class Period>
+    void set_total(std::int64_t count, std::chrono::duration<Rep, Period> ttl, std::error_code &ec)
+    {
+        detail::run_ec<hl_permits_set_total>(ec, get(), count, detail::span_ms(ttl));
     }
 
     /* Raises the total, or with a negative number lowers it. */
@@ -401,12 +428,25 @@ class permits : public detail::handle<hl_permits, hl_permits_free>
 
     auto try_set_total_async(std::int64_t count)
     {
-        return detail::later<void, hl_permits_try_set_total_async>(get(), count);
+        return detail::later<void, hl_permits_try_set_total_async>(get(), count, 0);
+    }
+
+    template <class Rep, class Period>
+    auto try_set_total_async(std::int64_t count, std::chrono::duration<Rep, Period> ttl)
+    {
+        return detail::later<void, hl_permits_try_set_total_async>(get(), count,
+                                                                   detail::span_ms(ttl));
     }
 
     auto set_total_async(std::int64_t count)
     {
-        return detail::later<void, hl_permits_set_total_async>(get(), count);
+        return detail::later<void, hl_permits_set_total_async>(get(), count, 0);
+    }
+
+    template <class Rep, class Period>
+    auto set_total_async(std::int64_t count, std::chrono::duration<Rep, Period> ttl)
+    {
+        return detail::later<void, hl_permits_set_total_async>(get(), count, detail::span_ms(ttl));
     }
 
     auto add_async(std::int64_t more)

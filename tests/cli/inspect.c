@@ -81,7 +81,7 @@ Law(inspect, shows_permits_by_their_ids)
     hl_permit permit = {0};
 
     expect_ok(hl_permits_new(client, "seats", &permits, ERR));
-    expect_ok(hl_permits_try_set_total(permits, 3, ERR));
+    expect_ok(hl_permits_try_set_total(permits, 3, 0, ERR));
     expect_ok(hl_permits_acquire(permits, &permit, ERR));
     const struct said *said = RUN("inspect", "seats");
     expect_said(said, 0);

@@ -21,7 +21,7 @@ static inline struct kinds_held kinds_take(hl_client *client, hl_client *other)
     struct kinds_held held = {.fair = new_kind(client, "fair", HL_LOCK_FAIR)};
 
     expect_ok(hl_permits_new(client, "seats", &held.permits, ERR));
-    expect_ok(hl_permits_try_set_total(held.permits, 3, ERR));
+    expect_ok(hl_permits_try_set_total(held.permits, 3, 0, ERR));
     expect_ok(hl_permits_acquire(held.permits, &held.permit, ERR));
     expect_ok(hl_lock_acquire(new_kind(client, "reads", HL_LOCK_READ), ERR));
     expect_ok(hl_lock_acquire(new_kind(other, "reads", HL_LOCK_READ), ERR));

@@ -82,7 +82,7 @@ LAW(async, of_permits)
     hirelock::client client(law_url());
     const hirelock::owner owner(client);
     hirelock::permits seats(client, "seats");
-    check(finish(seats.try_set_total_async(1)) && finish(seats.set_total_async(4)));
+    check(finish(seats.try_set_total_async(1, 1min)) && finish(seats.set_total_async(4)));
     check(finish(seats.add_async(1)) && finish(seats.total_async()).get() == 5);
     const hl_permit id = finish(seats.acquire_async(owner)).get();
     const std::vector<hl_permit> ids = finish(seats.acquire_many_async(owner, 3)).get();

@@ -244,6 +244,9 @@ LAW(calls, of_permits)
     seats.try_set_total(1);
     seats.try_set_total(1, ec);
     check(ec == errc::exists);
+    seats.try_set_total(1, 1min, ec);
+    check(ec == errc::exists);
+    seats.set_total(2, 1min);
     seats.set_total(2);
     seats.set_total(3, ec);
     seats.add(1);

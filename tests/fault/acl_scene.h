@@ -442,7 +442,7 @@ static inline void use_permits(struct scene *scene)
     expect_ok(hl_permits_new(scene->client, scene->name, &mine, ERR));
     expect_ok(hl_permits_new(scene->other, scene->name, &others.permits, ERR));
     struct scene_wait wait = {scene, take_permit, &others, NULL};
-    scene_ok(scene, hl_permits_try_set_total(mine, 1, ERR));
+    scene_ok(scene, hl_permits_try_set_total(mine, 1, 0, ERR));
     scene_ok(scene, hl_permits_acquire_for(mine, scene_wait_ms(scene), &permit, ERR));
     check(wait_until(scene_is_renewed, &renewal, 10000));
     scene_wait_begin(&wait);
@@ -457,7 +457,7 @@ static inline void use_permits(struct scene *scene)
     scene_ok(scene, hl_permits_acquired(mine, &count, ERR));
     scene_ok(scene, hl_permits_total(mine, &count, ERR));
     scene_ok(scene, hl_permits_add(mine, 1, ERR));
-    scene_ok(scene, hl_permits_set_total(mine, 1, ERR));
+    scene_ok(scene, hl_permits_set_total(mine, 1, 0, ERR));
     scene_ok(scene, hl_permits_delete(mine, ERR));
     actor_stop(wait.actor);
     hl_permits_free(mine);

@@ -56,7 +56,7 @@ static inline void thing_make_counted(struct thing *thing, hl_client *client, co
     } else {
         expect_ok(hl_permits_new(client, name, &thing->permits, ERR));
         free_at_end(thing->permits, (void (*)(void *))hl_permits_free);
-        code = hl_permits_try_set_total(thing->permits, 1, ERR);
+        code = hl_permits_try_set_total(thing->permits, 1, 0, ERR);
     }
     check(code == HL_OK || code == HL_EEXIST);
 }

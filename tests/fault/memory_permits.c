@@ -17,7 +17,7 @@ static void start(void)
     hl_client_options options = kit_options(slow_ms(30000), NULL);
     client = open_client(&options);
     expect_ok(hl_permits_new(client, "gate", &gate, NULL));
-    expect_ok(hl_permits_set_total(gate, PERMITS, NULL));
+    expect_ok(hl_permits_set_total(gate, PERMITS, 0, NULL));
 }
 
 static void stop(void)

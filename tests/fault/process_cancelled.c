@@ -129,7 +129,7 @@ static void pending_permits(struct pending *pending)
     hl_permits *gate = NULL;
     hl_permit permit, several[2];
     check_int(STEP(hl_permits_new(pending->client, "gate", &gate, NULL)), HL_OK);
-    check_int(STEP(hl_permits_set_total(gate, 10, NULL)), HL_OK);
+    check_int(STEP(hl_permits_set_total(gate, 10, 0, NULL)), HL_OK);
     check_int(STEP(hl_permits_acquire(gate, &permit, NULL)), HL_OK);
     check_int(STEP(hl_permits_update_lease(gate, &permit, 60000, NULL)), HL_OK);
     check_int(STEP(hl_permits_release(gate, &permit, NULL)), HL_OK);

@@ -74,7 +74,7 @@ Law(release_in_doubt, is_the_result_for_a_lock_on_several_and_for_permits)
     expect_ok(hl_multi_lock_new((hl_lock *[]){new_lock(client, "a"), new_lock(client, "b")}, 2,
                                 NULL, &both, NULL));
     expect_ok(hl_permits_new(client, "p", &permits, NULL));
-    expect_ok(hl_permits_try_set_total(permits, 3, NULL));
+    expect_ok(hl_permits_try_set_total(permits, 3, 0, NULL));
     const hl_acquire_options *lease = ACQUIRE(.owner = owner, .lease_ms = slow_ms(3000));
     const hl_acquire_options *permit_lease = ACQUIRE(.lease_ms = slow_ms(3000));
     expect_ok(hl_lock_acquire_with(both, lease, ERR));

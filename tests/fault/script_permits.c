@@ -196,17 +196,17 @@ Law(script_permits, a_whole_release_counts_an_id_once_that_is_named_twice)
 Law(script_permits, permits_are_set_once_or_anew_and_told)
 {
     redisContext *ear = ear_open(PERMIT_CHANNEL);
-    check_str(run(HLI_SCRIPT_PERMIT_SET, "3 1"), "1");
+    check_str(run(HLI_SCRIPT_PERMIT_SET, "3 1 0"), "1");
     ear_check(ear, PERMIT_CHANNEL, "3");
-    check_str(run(HLI_SCRIPT_PERMIT_SET, "9 1"), "0");
+    check_str(run(HLI_SCRIPT_PERMIT_SET, "9 1 0"), "0");
     check_str(take(A B " 60000"), "1 1");
-    check_str(run(HLI_SCRIPT_PERMIT_SET, "5 0"), "1");
+    check_str(run(HLI_SCRIPT_PERMIT_SET, "5 0 0"), "1");
     ear_check(ear, PERMIT_CHANNEL, "3");
-    check_str(run(HLI_SCRIPT_PERMIT_SET, "5 0"), "1"); /* again: nothing is new */
+    check_str(run(HLI_SCRIPT_PERMIT_SET, "5 0 0"), "1"); /* again: nothing is new */
     check_str(inspect(), "1 3 2");
-    check_str(run(HLI_SCRIPT_PERMIT_SET, "1 0"), "1");
+    check_str(run(HLI_SCRIPT_PERMIT_SET, "1 0 0"), "1");
     check_str(inspect(), "1 -1 2");
-    check_str(run(HLI_SCRIPT_PERMIT_SET, "0 0"), "1");
+    check_str(run(HLI_SCRIPT_PERMIT_SET, "0 0 0"), "1");
     check_str(inspect(), "1 -2 2");
     ear_check_end(ear, PERMIT_CHANNEL);
     redisFree(ear);
@@ -242,9 +242,9 @@ Law(script_permits, bad_arguments_are_refused_and_leave_nothing_behind)
                {HLI_SCRIPT_PERMIT_UPDATE_LEASE, A B " 5000"},
                {HLI_SCRIPT_PERMIT_UPDATE_LEASE, A " x"},
                {HLI_SCRIPT_PERMIT_LEASE_LEFT, "a"},
-               {HLI_SCRIPT_PERMIT_SET, "-1 0"},
-               {HLI_SCRIPT_PERMIT_SET, "2147483648 0"},
-               {HLI_SCRIPT_PERMIT_SET, "x 0"},
+               {HLI_SCRIPT_PERMIT_SET, "-1 0 0"},
+               {HLI_SCRIPT_PERMIT_SET, "2147483648 0 0"},
+               {HLI_SCRIPT_PERMIT_SET, "x 0 0"},
                {HLI_SCRIPT_PERMIT_ADD, "1.5"},
                {HLI_SCRIPT_PERMIT_ADD, "-2147483648"}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -261,7 +261,7 @@ static void check_all_say_wrongtype(void)
     check_has(run(HLI_SCRIPT_PERMIT_UPDATE_LEASE, A " 5000"), "WRONGTYPE");
     check_has(run(HLI_SCRIPT_PERMIT_LEASE_LEFT, A), "WRONGTYPE");
     check_has(inspect(), "WRONGTYPE");
-    check_has(run(HLI_SCRIPT_PERMIT_SET, "1 0"), "WRONGTYPE");
+    check_has(run(HLI_SCRIPT_PERMIT_SET, "1 0 0"), "WRONGTYPE");
     check_has(run(HLI_SCRIPT_PERMIT_ADD, "1"), "WRONGTYPE");
 }
 

@@ -173,7 +173,7 @@ static hl_permits *made_permits(void)
 FreedLaw(calls_of_permits_come_to_their_end)
 {
     hl_owner *owner = made_owner();
-    EXPECT_OF(permits, set_total_async, HL_OK, 2, record_done);
+    EXPECT_OF(permits, set_total_async, HL_OK, 2, 0, record_done);
     EXPECT_OF(permits, acquire_async, HL_OK, ACQUIRE(.wait_ms = -1, .owner = owner), record_permit);
     hl_owner_free(owner);
     EXPECT_OF(permits, update_lease_async, HL_OK, &got, 60000, record_done);

@@ -159,7 +159,7 @@ GraceLaw(lets_permits_outlive_a_restart_with_old_data_but_not_without_their_numb
 
     expect_ok(hl_permits_new(client, "slots", &permits, ERR));
     free_at_end(permits, (void (*)(void *))hl_permits_free);
-    expect_ok(hl_permits_set_total(permits, 3, ERR));
+    expect_ok(hl_permits_set_total(permits, 3, 0, ERR));
     expect_ok(hl_permits_acquire(permits, &permit[0], ERR));
     redis_do(server, "SAVE");
     expect_ok(hl_permits_acquire_many(permits, 2, NULL, &permit[1], ERR));

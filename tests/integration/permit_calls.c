@@ -59,11 +59,11 @@ Law(permit_calls, have_async_twins)
     hl_owner *owner = new_owner(client);
     size_t three = 3;
     /* One after the other: what bounces is sent again behind what was sent meanwhile. */
-    expect_ok(hl_permits_try_set_total_async(gate, 5, record_done, &told));
+    expect_ok(hl_permits_try_set_total_async(gate, 5, 0, record_done, &told));
     check(recorder_wait(&told, 1));
-    expect_ok(hl_permits_try_set_total_async(gate, 9, record_done, &told));
+    expect_ok(hl_permits_try_set_total_async(gate, 9, 0, record_done, &told));
     check(recorder_wait(&told, 2));
-    expect_ok(hl_permits_set_total_async(gate, 3, record_done, &told));
+    expect_ok(hl_permits_set_total_async(gate, 3, 0, record_done, &told));
     check(recorder_wait(&told, 3));
     expect_ok(hl_permits_add_async(gate, 1, record_done, &told));
     expect_story(&told, "done HL_OK, done HL_EEXIST, done HL_OK, done HL_OK");
@@ -151,8 +151,8 @@ Law(permit_calls, refuse_what_makes_no_sense)
     expect_outcome(hl_permits_available(gate, NULL, NULL), HL_EINVAL);
     expect_outcome(hl_permits_total(NULL, &count, NULL), HL_EINVAL);
     expect_outcome(hl_permits_total_async(gate, NULL, NULL), HL_EINVAL);
-    expect_outcome(hl_permits_set_total(gate, -1, NULL), HL_EINVAL);
-    expect_outcome(hl_permits_set_total(gate, HL_PERMITS_MAX + 1, NULL), HL_EINVAL);
+    expect_outcome(hl_permits_set_total(gate, -1, 0, NULL), HL_EINVAL);
+    expect_outcome(hl_permits_set_total(gate, HL_PERMITS_MAX + 1, 0, NULL), HL_EINVAL);
     expect_outcome(hl_permits_add(gate, -HL_PERMITS_MAX - 1, NULL), HL_EINVAL);
     expect_outcome(hl_permits_add(gate, HL_PERMITS_MAX, NULL), HL_EINVAL);
     expect_outcome(hl_permits_add_async(gate, 1, NULL, NULL), HL_EINVAL);
@@ -202,7 +202,7 @@ Law(permit_calls, report_a_key_of_another_type)
     check(strstr(err.text, "WRONGTYPE") != NULL);
     expect_outcome(hl_permits_release(gate, &permit, NULL), HL_ESERVER);
     expect_outcome(hl_permits_available(gate, &count, NULL), HL_ESERVER);
-    expect_outcome(hl_permits_set_total(gate, 1, NULL), HL_ESERVER);
+    expect_outcome(hl_permits_set_total(gate, 1, 0, NULL), HL_ESERVER);
     redis_do(server, "DEL gate");
     redis_do(server, "SET gate many");
     expect_outcome(hl_permits_try_acquire(gate, &none, NULL), HL_ESERVER);
@@ -233,7 +233,7 @@ SingleLaw(permit_calls, end_when_no_server_answers)
     expect_outcome(hl_permits_try_acquire(gate, &none, NULL), HL_ECONN);
     expect_outcome(hl_permits_available(gate, &count, NULL), HL_ECONN);
     expect_outcome(hl_permits_release(gate, &foreign, NULL), HL_ECONN);
-    expect_outcome(hl_permits_set_total(gate, 1, NULL), HL_ECONN);
+    expect_outcome(hl_permits_set_total(gate, 1, 0, NULL), HL_ECONN);
     redis_server_restart(server);
 }
 
@@ -244,8 +244,8 @@ SingleLaw(permit_calls, that_were_sent_and_not_answered_are_in_doubt)
     const hl_permit foreign = {"000102030405060708090a0b0c0d0e0f"};
     redis_server_freeze(server);
     expect_outcome(hl_permits_add(gate, 1, NULL), HL_EINDOUBT);
-    expect_outcome(hl_permits_try_set_total(gate, 1, NULL), HL_EINDOUBT);
-    expect_outcome(hl_permits_set_total(gate, 3, NULL), HL_EINDOUBT);
+    expect_outcome(hl_permits_try_set_total(gate, 1, 0, NULL), HL_EINDOUBT);
+    expect_outcome(hl_permits_set_total(gate, 3, 0, NULL), HL_EINDOUBT);
     expect_outcome(hl_permits_update_lease(gate, &foreign, 500, NULL), HL_EINDOUBT);
     expect_outcome(hl_permits_release(gate, &foreign, NULL), HL_EINDOUBT);
     redis_server_thaw(server);
@@ -266,7 +266,7 @@ Law(permit_calls, on_a_closed_client_are_refused_and_a_wait_is_cancelled)
     expect_outcome(hl_permits_try_acquire(gate, &none, NULL), HL_ECLOSED);
     expect_outcome(hl_permits_available(gate, &count, NULL), HL_ECLOSED);
     expect_outcome(hl_permits_release(gate, &permit, NULL), HL_ECLOSED);
-    expect_outcome(hl_permits_set_total(gate, 1, NULL), HL_ECLOSED);
+    expect_outcome(hl_permits_set_total(gate, 1, 0, NULL), HL_ECLOSED);
     expect_outcome(hl_permits_release_async(gate, &permit, record_done, NULL), HL_ECLOSED);
     check_int(hl_permits_validity_ms(gate, &permit), 0);
 }

@@ -165,7 +165,7 @@ TcpLaw(permit_links, permits_of_a_server_that_has_lost_its_data_are_lost)
     redis_server_restart(server);
     check(recorder_wait_says(&told, "LOST gone, LOST gone"));
     check(!is_held(gate, permit[0]) && !is_held(gate, permit[1]));
-    expect_ok(hl_permits_try_set_total(gate, 2, NULL));
+    expect_ok(hl_permits_try_set_total(gate, 2, 0, NULL));
     take_one(gate);
     expect_counts(gate, 1, 1);
 }
@@ -175,12 +175,12 @@ TcpLaw(permit_links, a_delete_whose_answer_is_lost_is_not_repeated)
 {
     begin(3, CLIENT(.backoff_min_ms = 5));
     expect_ok(hl_permits_delete(gate, NULL));
-    expect_ok(hl_permits_set_total(direct, 3, NULL));
+    expect_ok(hl_permits_set_total(direct, 3, 0, NULL));
     int64_t calls = redis_evalsha_calls(server);
     proxy_cut_once(proxy, commands, PROXY_DOWN, 1, PROXY_RST);
     expect_outcome(hl_permits_delete(gate, NULL), HL_EINDOUBT);
     check_int(redis_evalsha_calls(server), calls + 1);
-    expect_ok(hl_permits_set_total(direct, 1, NULL));
+    expect_ok(hl_permits_set_total(direct, 1, 0, NULL));
     expect_ok(hl_client_ping(client, -1, NULL));
     expect_counts(direct, 1, 0);
 }

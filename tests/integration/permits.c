@@ -179,9 +179,9 @@ Law(permits, may_be_waited_for_before_it_is_there)
     taking_begin(&taking, new_gate(waiting), 1, ACQUIRE(.wait_ms = slow_ms(10000)));
     expect_listening(1);
     expect_waiters(waiting, 1);
-    expect_ok(hl_permits_try_set_total(gate, 1, NULL));
+    expect_ok(hl_permits_try_set_total(gate, 1, 0, NULL));
     expect_outcome(taking_end(&taking), HL_OK);
-    expect_outcome(hl_permits_try_set_total(gate, 5, NULL), HL_EEXIST);
+    expect_outcome(hl_permits_try_set_total(gate, 5, 0, NULL), HL_EEXIST);
     expect_counts(gate, 0, 1);
 }
 
@@ -196,7 +196,7 @@ Law(permits, wakes_waiters_when_permits_are_added)
     expect_listening(1);
     expect_ok(hl_permits_add(gate, 1, NULL));
     expect_waiters(waiting, 1);
-    expect_ok(hl_permits_set_total(gate, 2, NULL));
+    expect_ok(hl_permits_set_total(gate, 2, 0, NULL));
     for (int i = 0; i < 2; i++)
         expect_outcome(taking_end(&taking[i]), HL_OK);
     expect_counts(gate, 0, 2);
@@ -206,7 +206,7 @@ Law(permits, that_is_made_smaller_than_what_is_out_waits_for_it)
 {
     hl_permits *gate = set_gate(open_client(NULL), 3);
     hl_permit permit[3] = {take_one(gate), take_one(gate), take_one(gate)}, none;
-    expect_ok(hl_permits_set_total(gate, 1, NULL));
+    expect_ok(hl_permits_set_total(gate, 1, 0, NULL));
     expect_counts(gate, -2, 3);
     expect_ok(give_back(gate, permit[0]));
     expect_ok(give_back(gate, permit[1]));

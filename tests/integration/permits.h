@@ -33,7 +33,7 @@ static inline hl_permits *new_gate(hl_client *client)
 static inline hl_permits *set_gate(hl_client *client, int count)
 {
     hl_permits *gate = new_gate(client);
-    expect_ok(hl_permits_set_total(gate, count, NULL));
+    expect_ok(hl_permits_set_total(gate, count, 0, NULL));
     return gate;
 }
 

@@ -146,7 +146,7 @@ Law(refused, calls_of_a_counter_say_why)
     expect_says(hl_permits_lease_left_async(permits, NULL, note_count, NULL), HL_EINVAL, "permit");
     expect_says(hl_permits_total_async(NULL, note_count, NULL), HL_EINVAL,
                 "(lock, semaphore, latch) is NULL");
-    expect_says(hl_permits_set_total_async(permits, -1, record_done, &told), HL_EINVAL,
+    expect_says(hl_permits_set_total_async(permits, -1, 0, record_done, &told), HL_EINVAL,
                 "out of range");
     expect_says(hl_permits_delete_async(permits, NULL, NULL), HL_EINVAL, "done is NULL");
     expect_says(hl_latch_try_set_count_async(latch, 0, record_done, &told), HL_EINVAL, "count");

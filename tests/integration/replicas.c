@@ -369,7 +369,7 @@ ReplicaLaw(replicas, have_permits_fences_and_new_leases_too)
 
     expect_ok(hl_permits_new(client, "gate", &permits, ERR));
     free_at_end(permits, (void (*)(void *))hl_permits_free);
-    expect_ok(hl_permits_try_set_total(permits, 3, ERR));
+    expect_ok(hl_permits_try_set_total(permits, 3, 0, ERR));
     expect_ok(hl_permits_acquire_many(permits, 2, NULL, permit, ERR));
     expect_ok(hl_permits_release(permits, &permit[0], ERR));
     expect_ok(hl_lock_acquire(lock, ERR));

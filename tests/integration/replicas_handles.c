@@ -103,7 +103,7 @@ ReplicaLaw(replicas_handles, have_the_new_lease_of_a_permit)
 
     expect_ok(hl_permits_new(client, "gate", &permits, ERR));
     free_at_end(permits, (void (*)(void *))hl_permits_free);
-    expect_ok(hl_permits_try_set_total(permits, 3, ERR));
+    expect_ok(hl_permits_try_set_total(permits, 3, 0, ERR));
     expect_ok(hl_permits_acquire(permits, &permit, ERR));
     replica_cut(0);
     expect_outcome(hl_permits_update_lease(permits, &permit, 20000, ERR), HL_EREPLICAS);

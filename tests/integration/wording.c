@@ -340,7 +340,7 @@ static void use_reclaims(void)
     keep_lock(write);
     expect_ok(hl_permits_new(own, "brought{p}", &permits, ERR));
     free_at_end(permits, (void (*)(void *))hl_permits_free);
-    expect_ok(hl_permits_set_total(permits, 1, ERR));
+    expect_ok(hl_permits_set_total(permits, 1, 0, ERR));
     expect_ok(hl_lock_acquire(lock, ERR));
     expect_ok(hl_lock_acquire(read, ERR));
     expect_ok(hl_permits_acquire(permits, &permit, ERR));
@@ -409,7 +409,7 @@ static void use_permits(void)
     int64_t count = 0;
     expect_ok(hl_permits_new(client, "seats", &permits, ERR));
     free_at_end(permits, (void (*)(void *))hl_permits_free);
-    expect_ok(hl_permits_set_total(permits, 3, ERR));
+    expect_ok(hl_permits_set_total(permits, 3, 0, ERR));
     expect_ok(hl_permits_add(permits, 1, ERR));
     expect_ok(hl_permits_acquire(permits, &permit, ERR));
     expect_ok(hl_permits_acquire_many(permits, 3, NULL, three, ERR));

@@ -43,7 +43,7 @@ static hl_permits *new_pool(hl_client *client)
 static hl_permits *fill_pool(hl_client *client, int64_t permits)
 {
     hl_permits *pool = new_pool(client);
-    expect_ok(hl_permits_try_set_total(pool, permits, NULL));
+    expect_ok(hl_permits_try_set_total(pool, permits, 0, NULL));
     return pool;
 }
 
@@ -84,7 +84,7 @@ EverywhereLaw(permits, are_one_number_for_both_sides)
     redisson_do("t1", "permits.addPermits pool 2");
     expect_ok(hl_permits_total(pool, &count, NULL));
     check_int(count, 5);
-    expect_ok(hl_permits_set_total(pool, 4, NULL));
+    expect_ok(hl_permits_set_total(pool, 4, 0, NULL));
     expect_redisson("t1", "4", "permits.getPermits pool");
     expect_ok(hl_permits_release(pool, &mine, NULL));
     expect_ok(hl_permits_release(pool, &javas, NULL));

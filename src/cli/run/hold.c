@@ -135,8 +135,8 @@ void run_hold_ask(struct run_hold *hold)
         return;
     if (!hold->permits)
         hold_begin(hold);
-    else if (hl_permits_try_set_total_async(hold->permits, hold->words->permits, hold_total, hold) <
-             0)
+    else if (hl_permits_try_set_total_async(hold->permits, hold->words->permits, 0, hold_total,
+                                            hold) < 0)
         hold_refused(hold, hl_err_last());
 }
 

@@ -32,10 +32,18 @@ static const struct hli_call_kind set_always = {
 static const struct hli_call_kind set_more = {
     .verb = "add permits", .changes_data = true, .prepare = count_prepare};
 
+static const int64_t count_max_ttl_ms = INT64_C(100000000000); /* as of all times */
+
+/* The arguments of the public call; 0 where it has none. */
+struct count_words {
+    int64_t count, ttl_ms;
+};
+
 static int count_prepare(struct hli_call *call, struct hli_args *args, const void *what)
 {
     const struct hli_call_kind *kind = call->kind;
-    int64_t count = *(const int64_t *)what, least = kind == &set_more ? -HL_PERMITS_MAX : 0;
+    const struct count_words *words = what;
+    int64_t count = words->count, least = kind == &set_more ? -HL_PERMITS_MAX : 0;
     hli_script_id script = kind == &set_delete                          ? HLI_SCRIPT_PERMIT_DELETE
                            : kind == &set_more                          ? HLI_SCRIPT_PERMIT_ADD
                            : kind == &set_if_new || kind == &set_always ? HLI_SCRIPT_PERMIT_SET
@@ -43,11 +51,15 @@ static int count_prepare(struct hli_call *call, struct hli_args *args, const voi
 
     if (count < least || count > HL_PERMITS_MAX)
         return hli_call_fail(call, HL_EINVAL, "the number of permits is out of range");
+    if (words->ttl_ms < 0 || words->ttl_ms > count_max_ttl_ms)
+        return hli_call_fail(call, HL_EINVAL, "ttl_ms is not from 0 to 10^11");
     hli_permit_begin(args, script, call->name);
     if (script == HLI_SCRIPT_PERMIT_ADD || script == HLI_SCRIPT_PERMIT_SET)
         hli_args_number(args, count);
-    if (script == HLI_SCRIPT_PERMIT_SET)
+    if (script == HLI_SCRIPT_PERMIT_SET) {
         hli_args_number(args, kind == &set_if_new);
+        hli_args_number(args, words->ttl_ms);
+    }
     hli_command_publish(args, call->name);
     return 0;
 }
@@ -68,7 +80,15 @@ static int count_read(struct hli_call *call, const struct hli_reply *reply)
 static int count_run(const hl_permits *semaphore, const struct hli_call_kind *kind, int64_t count,
                      const struct hli_completion *completion)
 {
-    return hli_handle_run(HLI_HANDLE(semaphore), kind, &count, completion);
+    const struct count_words words = {.count = count};
+
+    return hli_handle_run(HLI_HANDLE(semaphore), kind, &words, completion);
+}
+
+static int count_set(const hl_permits *semaphore, const struct hli_call_kind *kind,
+                     const struct count_words *words, const struct hli_completion *completion)
+{
+    return hli_handle_run(HLI_HANDLE(semaphore), kind, words, completion);
 }
 
 static int count_block(const hl_permits *semaphore, const struct hli_call_kind *kind,
@@ -109,24 +129,30 @@ int hl_permits_total_async(hl_permits *semaphore, hl_count_cb done, void *arg)
     return count_run(semaphore, &count_total, 0, HLI_ASYNC_CALL(counted, done, arg));
 }
 
-int hl_permits_try_set_total(hl_permits *semaphore, int64_t count, hl_error *err)
+int hl_permits_try_set_total(hl_permits *semaphore, int64_t count, int64_t ttl_ms, hl_error *err)
 {
-    return count_run(semaphore, &set_if_new, count, HLI_BLOCKING(err));
+    return count_set(semaphore, &set_if_new, &(const struct count_words){count, ttl_ms},
+                     HLI_BLOCKING(err));
 }
 
-int hl_permits_try_set_total_async(hl_permits *semaphore, int64_t count, hl_done_cb done, void *arg)
+int hl_permits_try_set_total_async(hl_permits *semaphore, int64_t count, int64_t ttl_ms,
+                                   hl_done_cb done, void *arg)
 {
-    return count_run(semaphore, &set_if_new, count, HLI_ASYNC_CALL(done, done, arg));
+    return count_set(semaphore, &set_if_new, &(const struct count_words){count, ttl_ms},
+                     HLI_ASYNC_CALL(done, done, arg));
 }
 
-int hl_permits_set_total(hl_permits *semaphore, int64_t count, hl_error *err)
+int hl_permits_set_total(hl_permits *semaphore, int64_t count, int64_t ttl_ms, hl_error *err)
 {
-    return count_run(semaphore, &set_always, count, HLI_BLOCKING(err));
+    return count_set(semaphore, &set_always, &(const struct count_words){count, ttl_ms},
+                     HLI_BLOCKING(err));
 }
 
-int hl_permits_set_total_async(hl_permits *semaphore, int64_t count, hl_done_cb done, void *arg)
+int hl_permits_set_total_async(hl_permits *semaphore, int64_t count, int64_t ttl_ms,
+                               hl_done_cb done, void *arg)
 {
-    return count_run(semaphore, &set_always, count, HLI_ASYNC_CALL(done, done, arg));
+    return count_set(semaphore, &set_always, &(const struct count_words){count, ttl_ms},
+                     HLI_ASYNC_CALL(done, done, arg));
 }
 
 int hl_permits_add(hl_permits *semaphore, int64_t more, hl_error *err)
