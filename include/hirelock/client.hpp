@@ -84,17 +84,17 @@ class client
     client() noexcept = default;
 
     /* hl_client_open. */
-    explicit client(const char *url, const client_options &options = {})
+    explicit client(detail::text url, const client_options &options = {})
     {
         hl_error reason = HL_ERROR_INIT;
-        const int code = open(url, options, &reason);
+        const int code = open(url.get(), options, &reason);
         if (code < 0)
             throw error(code, reason);
     }
 
-    client(const char *url, const client_options &options, std::error_code &ec)
+    client(detail::text url, const client_options &options, std::error_code &ec)
     {
-        detail::set(ec, open(url, options, nullptr));
+        detail::set(ec, open(url.get(), options, nullptr));
     }
 
     client(client &&) noexcept = default;

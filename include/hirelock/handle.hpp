@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace hirelock
@@ -25,6 +26,29 @@ inline constexpr std::chrono::milliseconds forever = std::chrono::milliseconds::
 
 namespace detail
 {
+
+/* A text that a call reads: a C string, or a std::string, which must outlive the call. One with a
+ * NUL inside would be cut, and name something else: it counts as NULL, which the call refuses. */
+class text
+{
+  public:
+    text(const char *characters) noexcept : characters_(characters)
+    {
+    }
+
+    text(const std::string &string) noexcept
+        : characters_(string.find('\0') == std::string::npos ? string.c_str() : nullptr)
+    {
+    }
+
+    const char *get() const noexcept
+    {
+        return characters_;
+    }
+
+  private:
+    const char *characters_;
+};
 
 inline constexpr std::int64_t longest_ms = INT64_C(100000000000); /* 10^11: lock.h */
 

@@ -17,14 +17,14 @@ class latch : public detail::handle<hl_latch, hl_latch_free>
     using handle::handle;
 
     /* No I/O, and closes nothing. */
-    latch(client &client, const char *name)
+    latch(client &client, detail::text name)
     {
-        *this = latch(detail::ask<hl_latch *, hl_latch_new>(client.get(), name));
+        *this = latch(detail::ask<hl_latch *, hl_latch_new>(client.get(), name.get()));
     }
 
-    latch(client &client, const char *name, std::error_code &ec) noexcept
+    latch(client &client, detail::text name, std::error_code &ec) noexcept
     {
-        *this = latch(detail::ask_ec<hl_latch *, hl_latch_new>(ec, client.get(), name));
+        *this = latch(detail::ask_ec<hl_latch *, hl_latch_new>(ec, client.get(), name.get()));
     }
 
     /* As it stands in Redis, with the client's prefix; empty for an empty handle. */

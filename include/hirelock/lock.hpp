@@ -81,14 +81,14 @@ class mutex : public detail::handle<hl_lock, hl_lock_free>
     using handle::handle;
 
     /* The reentrant lock of that name. No I/O. */
-    mutex(client &client, const char *name)
+    mutex(client &client, detail::text name)
     {
-        *this = mutex(detail::ask<hl_lock *, hl_lock_new>(client.get(), name));
+        *this = mutex(detail::ask<hl_lock *, hl_lock_new>(client.get(), name.get()));
     }
 
-    mutex(client &client, const char *name, std::error_code &ec) noexcept
+    mutex(client &client, detail::text name, std::error_code &ec) noexcept
     {
-        *this = mutex(detail::ask_ec<hl_lock *, hl_lock_new>(ec, client.get(), name));
+        *this = mutex(detail::ask_ec<hl_lock *, hl_lock_new>(ec, client.get(), name.get()));
     }
 
     /* The lock of that kind; the name may hold any bytes. */

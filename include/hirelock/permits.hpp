@@ -110,14 +110,14 @@ class permits : public detail::handle<hl_permits, hl_permits_free>
     using handle::handle;
 
     /* No I/O, and creates nothing in Redis. */
-    permits(client &client, const char *name)
+    permits(client &client, detail::text name)
     {
-        *this = permits(detail::ask<hl_permits *, hl_permits_new>(client.get(), name));
+        *this = permits(detail::ask<hl_permits *, hl_permits_new>(client.get(), name.get()));
     }
 
-    permits(client &client, const char *name, std::error_code &ec) noexcept
+    permits(client &client, detail::text name, std::error_code &ec) noexcept
     {
-        *this = permits(detail::ask_ec<hl_permits *, hl_permits_new>(ec, client.get(), name));
+        *this = permits(detail::ask_ec<hl_permits *, hl_permits_new>(ec, client.get(), name.get()));
     }
 
     /* As it stands in Redis, with the client's prefix; empty for an empty handle. */

@@ -55,16 +55,16 @@ class redlock : public mutex
     redlock() noexcept = default;
 
     /* The clients must outlive the redlock's calls; an array or a vector of clients. */
-    template <class Clients> redlock(const Clients &clients, const char *name)
+    template <class Clients> redlock(const Clients &clients, detail::text name)
     {
         const std::vector<hl_client *> items = handles(clients);
-        take(detail::ask<hl_lock *, hl_redlock_new>(items.data(), items.size(), name));
+        take(detail::ask<hl_lock *, hl_redlock_new>(items.data(), items.size(), name.get()));
     }
 
-    template <class Clients> redlock(const Clients &clients, const char *name, std::error_code &ec)
+    template <class Clients> redlock(const Clients &clients, detail::text name, std::error_code &ec)
     {
         const std::vector<hl_client *> items = handles(clients);
-        take(detail::ask_ec<hl_lock *, hl_redlock_new>(ec, items.data(), items.size(), name));
+        take(detail::ask_ec<hl_lock *, hl_redlock_new>(ec, items.data(), items.size(), name.get()));
     }
 
     template <class Clients>

@@ -133,7 +133,7 @@ HL_API HL_MUST_CHECK int hl_semaphore_try_set_permits(hl_semaphore *semaphore, i
 /*
  * Adds permits or, with a negative number, removes them, at most 2^31-1; creates the semaphore if
  * there is none. The number of permits may become negative, until enough are given back. The
- * semaphore's time to live stays (Redisson's own call drops it).
+ * semaphore's time to live stays (Redisson's own call drops it). 0 changes nothing.
  *
  * Threads: any.
  * Returns: as hl_semaphore_release.

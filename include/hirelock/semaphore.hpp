@@ -17,14 +17,15 @@ class semaphore : public detail::handle<hl_semaphore, hl_semaphore_free>
     using handle::handle;
 
     /* No I/O, and creates nothing in Redis. */
-    semaphore(client &client, const char *name)
+    semaphore(client &client, detail::text name)
     {
-        *this = semaphore(detail::ask<hl_semaphore *, hl_semaphore_new>(client.get(), name));
+        *this = semaphore(detail::ask<hl_semaphore *, hl_semaphore_new>(client.get(), name.get()));
     }
 
-    semaphore(client &client, const char *name, std::error_code &ec) noexcept
+    semaphore(client &client, detail::text name, std::error_code &ec) noexcept
     {
-        *this = semaphore(detail::ask_ec<hl_semaphore *, hl_semaphore_new>(ec, client.get(), name));
+        *this = semaphore(
+            detail::ask_ec<hl_semaphore *, hl_semaphore_new>(ec, client.get(), name.get()));
     }
 
     /* As it stands in Redis, with the client's prefix; empty for an empty handle. */

@@ -9,6 +9,24 @@
 
 using hirelock::errc;
 
+/* And a std::string that a C string would cut names nothing. */
+LAW(calls, take_names_and_urls_of_both_kinds)
+{
+    const std::string url = law_url(), name = "stock";
+    std::error_code ec;
+    hirelock::client client(url);
+    hirelock::client second(url, {}, ec);
+    check(!ec && second);
+    hirelock::mutex lock(client, name), same(second, name, ec);
+    check(!ec && lock.name() == "stock" && same.name() == "stock");
+    hirelock::semaphore semaphore(client, name + "1");
+    hirelock::permits permits(client, name + "2");
+    hirelock::latch latch(client, name + "3");
+    check(semaphore.name() == "stock1" && permits.name() == "stock2" && latch.name() == "stock3");
+    hirelock::mutex cut(client, std::string("st\0ck", 5), ec);
+    check(ec == errc::invalid && !cut);
+}
+
 LAW(calls, of_a_client)
 {
     std::error_code ec = errc::lost;
