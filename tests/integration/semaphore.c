@@ -74,10 +74,12 @@ Law(semaphore, has_no_permits_where_there_is_no_key)
     int64_t drained = 7;
     expect_ok(hl_semaphore_drain(semaphore, &drained, NULL));
     check_int(drained, 0);
+    expect_ok(hl_semaphore_add_permits(semaphore, 0, NULL));
     check_int(redis_int(server, "EXISTS pool"), 0);
     expect_ok(hl_semaphore_release(semaphore, 2, NULL)); /* makes it, as Redisson's does */
     check_str(value(), "2");
     expect_ok(hl_semaphore_release_if_exists(semaphore, 1, NULL));
+    expect_ok(hl_semaphore_add_permits(semaphore, 0, NULL));
     check_str(value(), "3");
 }
 
@@ -130,7 +132,7 @@ Law(semaphore, refuses_numbers_that_make_no_sense)
         expect_outcome(hl_semaphore_release_if_exists(semaphore, bad[i], NULL), HL_EINVAL);
         if (bad[i] != 0)
             expect_outcome(hl_semaphore_try_set_permits(semaphore, bad[i], 0, NULL), HL_EINVAL);
-        if (bad[i] != -1)
+        if (bad[i] != -1 && bad[i] != 0)
             expect_outcome(hl_semaphore_add_permits(semaphore, bad[i], NULL), HL_EINVAL);
     }
     expect_outcome(hl_semaphore_try_set_permits(semaphore, 1, -1, NULL), HL_EINVAL);

@@ -253,10 +253,10 @@ static int semaphore_add(const hl_semaphore *semaphore, int64_t permits,
         .publishes = true,
         .word_count = 2};
 
-    if (permits == 0)
-        return hli_fail(completion->err, HL_EINVAL, "permits are 0");
     int rc = semaphore_check_permits(permits, -INT32_MAX, completion->err);
-    return rc < 0 ? rc : hli_once_run(HLI_HANDLE(semaphore), &verb, permits, 0, completion);
+    /* With 0, a semaphore that is not there is not created. */
+    return rc < 0 ? rc
+                  : hli_once_run(HLI_HANDLE(semaphore), &verb, permits, permits == 0, completion);
 }
 
 int hl_semaphore_add_permits(hl_semaphore *semaphore, int64_t permits, hl_error *err)
