@@ -5,8 +5,9 @@
 #   cmake -DOUTPUT=file.c -DLUA_DIR=dir -DLIST=script_list.h -P embed_lua.cmake
 # and writes the bytes and the SHA-1 digest of LUA_DIR/name.lua for each row X(NAME, ...) of LIST.
 # In a script the line "-- include NAME" stands for the text of LUA_DIR/NAME.lua. Bytes, not a
-# string literal: C11 guarantees only 4,095 characters of those. The digest is of exactly these
-# bytes, so it is the one that SCRIPT LOAD answers.
+# string literal: C11 guarantees only 4,095 characters of those. The comments stay here, so that
+# each SCRIPT LOAD sends the server what it runs. The digest is of exactly these bytes, so it is the
+# one that SCRIPT LOAD answers.
 
 # read_script(NAME TEXT)
 function(read_script name ret_text)
@@ -20,6 +21,17 @@ function(read_script name ret_text)
     set(${ret_text} "${text}" PARENT_SCOPE)
 endfunction()
 
+# strip_comments(TEXT RET): without its comments, lines that are empty then, and blank lines. A
+# comment with no quote behind its dashes is certainly in no string, which would end behind them;
+# the scripts' comments behind code have no quotes.
+function(strip_comments text ret_text)
+    string(REGEX REPLACE "\n *--[^\n]*" "\n" text "\n${text}")
+    string(REGEX REPLACE " +--[^'\"\n]*\n" "\n" text "${text}")
+    string(REGEX REPLACE "\n\n+" "\n" text "${text}")
+    string(REGEX REPLACE "^\n" "" text "${text}")
+    set(${ret_text} "${text}" PARENT_SCOPE)
+endfunction()
+
 get_filename_component(folder ${OUTPUT} DIRECTORY)
 file(READ ${LIST} list)
 string(REGEX MATCHALL "\n    X\\([A-Z_]+," rows_of_list "${list}")
@@ -30,6 +42,7 @@ foreach(row IN LISTS rows_of_list)
     string(REGEX REPLACE "\n    X\\(|," "" upper "${row}")
     string(TOLOWER ${upper} name)
     read_script(${name} text)
+    strip_comments("${text}" text)
     set(file ${folder}/${name}.lua)
     file(WRITE ${file} "${text}")
     file(SHA1 ${file} digest)

@@ -10,7 +10,7 @@
 -- include clock
 -- include tell
 local NEVER = 922337203685477 -- the score of a permit without an end
-local LINGER = 60000 -- those who wait for the last permit's end ask within this time
+local LINGER = 60000 -- those who wait for the end of the last permit ask within it
 local NO_PERMITS = redis.error_reply('WRONGTYPE the key holds no number of permits')
 
 local function ids_of(name)

@@ -29,7 +29,7 @@ if count > 0 and lease_left(field, count) == -2 then count = 0 end
 if count == 0 and wanted > 1 and not held.err then return {-1} end
 
 if count == 0 and writes < 1 then
-  local left, holder, count, time = call('PTTL', name) -- the others are of another's hold
+  local left, holder, count, time = call('PTTL', name) -- the others are of another hold
   if held.err and left == -2 then return held end
   if mode ~= 'read' and left ~= -2 then -- without a mode it is a lock of another kind
     local fields

@@ -62,6 +62,18 @@ Test(script, ends_where_its_file_ends)
     }
 }
 
+/* The server needs no comments: not a licence with each SCRIPT LOAD, nor in the error of a user who
+ * may not load. None of the scripts has the dashes in a string. */
+Test(script, has_no_comment_and_no_blank_line)
+{
+    for (int id = 0; id < HLI_SCRIPT_COUNT; id++) {
+        const struct hli_script *script = hli_script_get((hli_script_id)id);
+        check_msg(!memmem(script->text, script->length, "--", 2), "%s", script->name);
+        check_msg(!memmem(script->text, script->length, "\n\n", 2), "%s", script->name);
+        check(script->text[0] != '\n');
+    }
+}
+
 static bool asked_of(bool (*question)(hli_script_id, const struct hli_reply *), hli_script_id id,
                      const char *bytes)
 {
