@@ -14,11 +14,12 @@
 
 /* Texts that replace those of Redis which do not say what the user can do. */
 static const char answer_says_denied[] =
-    "NOPERM the user may not run a command of the script, or not with this key or channel: "
-    "docs/semantics.md lists what to grant, ACL LOG names it";
+    "NOPERM the user may not run a command of the script, or not with this key or channel; "
+    "ACL LOG names it";
 static const char answer_says_login[] =
     "NOAUTH the server wants a password: give it, and the user, in the URL or in the options";
-static const char answer_says_type[] = "WRONGTYPE the key holds a value of another kind";
+static const char answer_says_type[] =
+    "WRONGTYPE the key holds a value of another kind: another program uses it";
 
 static const struct answer_kind {
     const char *text; /* the first words, or a part */
@@ -195,4 +196,9 @@ hl_reason hli_answer_reason(int code, const char *text)
     hl_reason reason = is_of_server ? answer_reason_in(text) : HL_REASON_OTHER;
 
     return reason != HL_REASON_OTHER ? reason : answer_reason_of(code);
+}
+
+const char *hli_answer_advice(const char *text)
+{
+    return strstr(text, "NOPERM ") ? " (hirelock acl prints the rule)" : "";
 }

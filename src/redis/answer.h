@@ -47,4 +47,7 @@ bool hli_answer_is_known(const struct hli_answer *answer);
  * server's word, if the text has one. */
 hl_reason hli_answer_reason(int code, const char *text);
 
+/* What the user may do about an error with this text, to stand behind it; "": the text says so. */
+const char *hli_answer_advice(const char *text);
+
 #endif

@@ -73,6 +73,22 @@ static void handshake_note_offsets(struct hli_handshake *handshake, const struct
     }
 }
 
+/* {"slave", host, port, ...}: the master's address is what the user needs. */
+static void handshake_refuse_role(struct hli_handshake *handshake, const char *role,
+                                  const struct hli_reply *reply)
+{
+    const struct hli_reply *host = hli_reply_text_at(reply, 1);
+    char shown[72];
+    int64_t port = 0;
+
+    if (!host || !hli_reply_integer_at(reply, 2, &port))
+        hli_fail(&handshake->err, HL_ESERVER, "READONLY the server is a %.20s, not a master", role);
+    else
+        hli_fail(&handshake->err, HL_ESERVER,
+                 "READONLY the server is a replica, not a master; that is %s:%lld",
+                 hli_error_escape(shown, sizeof(shown), host->text, host->length), (long long)port);
+}
+
 /* A replica must be refused: it answers a script that happens not to write, from data that may be
  * old, with "renewal: gone" or "release: not held". */
 static void handshake_check_master(struct hli_handshake *handshake, const struct hli_answer *answer)
@@ -81,8 +97,7 @@ static void handshake_check_master(struct hli_handshake *handshake, const struct
         answer->verdict == HLI_REPLIED ? hli_reply_text_at(answer->reply, 0) : NULL;
 
     if (role && strcmp(role->text, "master") != 0)
-        hli_fail(&handshake->err, HL_ESERVER, "READONLY the server is a %s, not a master",
-                 role->text);
+        handshake_refuse_role(handshake, role->text, answer->reply);
     else if (role)
         handshake_note_offsets(handshake, answer->reply);
 }

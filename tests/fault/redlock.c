@@ -73,9 +73,9 @@ MastersLaw(redlock, is_refused_with_a_majority_dead_and_says_so_and_comes_back)
     for (int i = 2; i < 5; i++)
         expect_cut_off(clients[i]);
     expect_outcome(hl_lock_try_acquire(lock, &err), HL_ECONN);
-    check_has(err.text, "acquire 'stock': only 2 of 5 masters answered (connect ");
+    check_has(err.text, "acquire 'stock': only 2 of 5 masters voted (connect ");
     expect_outcome(hl_lock_acquire_for(lock, slow_ms(300), &err), HL_ECONN);
-    check_has(err.text, "only 2 of 5 masters answered");
+    check_has(err.text, "only 2 of 5 masters voted");
     expect_masters_with("stock", 0); /* the living ones gave it back */
     struct actor *thread = actor_start_acquire(lock, ACQUIRE(.wait_ms = slow_ms(60000)));
     expect_waiters(clients[0], 1);
@@ -194,7 +194,7 @@ MastersLaw(redlock, tells_which_master_did_not_answer_in_time)
         redis_server_freeze(masters.server[i]);
     expect_outcome(hl_lock_try_acquire(lock, &err), HL_ECONN);
     snprintf(expected, sizeof expected,
-             "only 2 of 5 masters answered (no answer from %s within %d ms)",
+             "only 2 of 5 masters voted (no answer from %s within %d ms)",
              redis_server_socket(masters.server[1]), (int)few_ms());
     check_has(err.text, expected);
     for (int i = 1; i < 4; i++)
@@ -319,7 +319,7 @@ MastersLaw(redlock, says_that_two_clients_lead_to_one_server)
     lock = new_redlock_of(again, 3, "stock", NULL);
     redis_server_kill(masters.server[1]);
     expect_outcome(hl_lock_try_acquire(lock, &err), HL_ECONN);
-    check_has(err.text, "only 1 of 3 masters answered (");
+    check_has(err.text, "only 1 of 3 masters voted (");
     check_has(err.text, "; two masters are the same server: "); /* the other reason */
     redis_server_restart(masters.server[1]);
     expect_ok(hl_lock_acquire_for(lock, slow_ms(20000), ERR));
@@ -347,7 +347,7 @@ MastersLaw(redlock, counts_one_vote_of_a_server_that_it_reaches_by_two_addresses
     lock = new_redlock_of(clients, 3, "stock", NULL);
     for (int i = 0; i < 3; i++)
         check(hl_lock_try_acquire(lock, &err) < 0);
-    check_has(err.text, "only 1 of 3 masters answered (");
+    check_has(err.text, "only 1 of 3 masters voted (");
     expect_masters_with("stock", 0);
 }
 
@@ -365,6 +365,6 @@ ProxiedLaw(counts_one_vote_of_a_server_whose_later_address_is_there_first)
     check(redis_wait_int(masters.server[0], 1, 10000, "EXISTS stock"));
     proxy_pass(masters.proxy[0]);
     check(actor_end(thread) < 0);
-    check_has(actor_error(thread), "only 1 of 3 masters answered (");
+    check_has(actor_error(thread), "only 1 of 3 masters voted (");
     expect_masters_with("stock", 0);
 }

@@ -136,7 +136,7 @@ Test(redlock_restart, makes_a_try_say_when_the_master_has_a_vote, .init = three_
     hl_lock *single = new_redlock_of(clients, 1, "stock", REDLOCK(.flags = 0));
     hl_error err = HL_ERROR_INIT;
     expect_outcome(hl_lock_try_acquire(several, &err), HL_ESERVER);
-    check_has(err.text, "only 0 of 3 masters answered (127.0.0.1:");
+    check_has(err.text, "only 0 of 3 masters voted (127.0.0.1:");
     check_has(err.text, " restarted, and may have forgotten a holder: it is asked in ");
     expect_outcome(hl_lock_try_acquire(single, &err), HL_ESERVER);
     check_has(err.text, " restarted, and may have forgotten a holder: it is asked in ");

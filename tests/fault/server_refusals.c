@@ -374,7 +374,7 @@ Test(server_refusals, a_replica_is_refused_by_open_with_its_role, .fini = server
     hl_client *client = NULL;
     hl_error err = HL_ERROR_INIT;
     expect_outcome(hl_client_open(redis_server_url(server), &options, &client, &err), HL_ESERVER);
-    check_has(err.text, "not a master");
+    check_has(err.text, "the server is a replica, not a master; that is 127.0.0.1:1");
 }
 
 Law(server_refusals, a_replica_without_its_master_is_waited_for)

@@ -53,6 +53,26 @@ Law(suspend, of_a_holder_is_told_as_a_loss_when_it_is_over)
     check(!hl_lock_is_held(lock, NULL));
 }
 
+/* Its age counts from the end of the lease, for what was done since then is in question. */
+Law(suspend, of_a_holder_ends_its_hold_when_its_lease_ran_out)
+{
+    hl_client *client = open_quiet();
+    hl_lock *lock = new_lock(client, "stock");
+    hl_error err = HL_ERROR_INIT;
+    double ago_s = 0;
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 600000), NULL));
+    check(redis_wait_clients(server, REDIS_PUBSUB, 1, 5000));
+    suspend();
+    expect_story(&told, "LOST expired");
+    expect_outcome(hl_lock_release(lock, &err), HL_ELOST);
+    check_msg(sscanf(err.text,
+                     "release 'stock': the hold ended before its release (its lease ran out %lf s "
+                     "ago)",
+                     &ago_s) == 1 &&
+                  ago_s >= 3000,
+              "%s", err.text);
+}
+
 static hl_lock *lock_held_elsewhere(hl_client *client)
 {
     redis_do(server, "HSET stock stranger:1 1");

@@ -181,7 +181,8 @@ Law(a_release, that_the_server_refuses_for_good_says_why)
     redis_do(server, "ACL SETUSER default -evalsha");
     expect_ok(hl_lock_release_async(lock, owner, record_done, &told));
     expect_story(&told, "done HL_EDENIED");
-    check(strstr(recorder_entry(&told, 0).said, "NOPERM") != NULL);
+    check(strstr(recorder_entry(&told, 0).said, "NOPERM") != NULL &&
+          strstr(recorder_entry(&told, 0).said, "hirelock acl prints the rule") != NULL);
     check(!hl_lock_is_held(lock, owner));
     expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EDENIED);
     expect_outcome(hl_lock_force_release(lock, NULL), HL_EDENIED);

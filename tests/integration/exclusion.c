@@ -143,6 +143,7 @@ Law(release, of_another_threads_hold_is_refused_and_changes_nothing)
     check_str(err.text, "release 'stock': this owner does not hold the lock");
     expect_ok(hl_lock_acquire(lock, NULL));
     expect_outcome(actor_release(other, lock, NULL), HL_ENOTOWNER);
+    check_has(actor_error(other), "another thread or owner of this client does");
     check(hl_lock_is_held(lock, NULL));
     expect_held_by(client, lock, 1);
     expect_ok(hl_lock_release(lock, NULL));

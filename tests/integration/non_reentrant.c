@@ -27,7 +27,10 @@ Law(a_flat_lock, tells_its_owner_that_it_would_wait_for_itself)
     expect_ok(hl_lock_acquire(lock, NULL));
     int64_t calls = redis_evalsha_calls(server);
     expect_outcome(hl_lock_acquire(lock, &err), HL_EDEADLK);
-    check_str(err.text, "acquire 'stock': its owner holds it already");
+    check_str(
+        err.text,
+        "acquire 'stock': its owner holds it already, and this handle does not nest: release it "
+        "first");
     expect_outcome(hl_lock_try_acquire(lock, NULL), HL_EDEADLK);
     expect_outcome(hl_lock_acquire_for(lock, 100, NULL), HL_EDEADLK);
     expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = 60000), NULL), HL_EDEADLK);

@@ -133,7 +133,8 @@ Law(permit_returns, give_none_back_when_one_is_known_to_be_lost)
     hl_error err = HL_ERROR_INIT;
     expect_story(&told, "LOST expired");
     expect_outcome(give_several(gate, permits, &err), HL_ELOST);
-    expect_names(&err, "none: ", permits[2], "the hold ended before its release (expired, ");
+    expect_names(&err, "none: ", permits[2],
+                 "the hold ended before its release (its lease ran out ");
     check(is_held(gate, permits[0]) && is_held(gate, permits[1]));
 }
 

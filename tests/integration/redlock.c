@@ -334,7 +334,7 @@ static void close_one_by_one(unsigned flags)
     expect_outcome(hl_lock_release(lock, ERR), HL_ELOST);
     hl_error err = HL_ERROR_INIT;
     expect_outcome(hl_lock_try_acquire(lock, &err), HL_ECLOSED);
-    check_has(err.text, "only 2 of 5 masters answered (the client is closed)");
+    check_has(err.text, "only 2 of 5 masters voted (the client is closed)");
 }
 
 MastersLaw(redlock, goes_on_without_a_client_that_closes)

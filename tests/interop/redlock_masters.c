@@ -57,7 +57,7 @@ void law_majority_that_is_killed_gives_it_to_neither(void)
     for (int i = 2; i < 5; i++)
         expect_cut_off(clients[i]);
     expect_outcome(hl_lock_try_acquire(ours, &err), HL_ECONN);
-    check_has(err.text, "acquire 'stock': only 2 of 5 masters answered (connect 127.0.0.1:");
+    check_has(err.text, "acquire 'stock': only 2 of 5 masters voted (connect 127.0.0.1:");
     const char *said = peer_do("a", "acquire stock %d 1", LEASE_MS);
     check(strcmp(said, "true") != 0);
     tell_figure("with 3 of 5 masters dead, ours: %s", err.text);

@@ -220,7 +220,7 @@ static void acquire_join(struct hli_turn *turn, struct hli_acquire *acquire, boo
     if (atomic_load(&name->client->is_closed)) {
         hli_waiters_fail(turn, acquire, HL_ECANCELED, "the client is closed");
     } else if (!TAILQ_EMPTY(&name->waiters) && acquire_waits_already(name, acquire->owner)) {
-        hli_waiters_fail(turn, acquire, HL_EINVAL, "its owner waits for it already");
+        hli_waiters_fail(turn, acquire, HL_EINVAL, HLI_NAME_IN_USE);
     } else if (acquire->is_try && acquire_is_busy_here(turn)) {
         hli_acquire_fail_busy(turn, acquire, HL_EBUSY);
     } else {
@@ -242,9 +242,13 @@ static void acquire_begin(struct hli_turn *turn, struct hli_acquire *acquire)
     if (hli_wait_is_cancelled(&acquire->wait))
         hli_waiters_fail(turn, acquire, HL_ECANCELED, hli_wait_why_cancelled(&acquire->wait));
     else if (is_held && acquire->mode.is_nonreentrant)
-        hli_waiters_fail(turn, acquire, HL_EDEADLK, "its owner holds it already");
+        hli_waiters_fail(
+            turn, acquire, HL_EDEADLK,
+            "its owner holds it already, and this handle does not nest: release it first");
     else if (is_held && acquire->mode.is_fenced && outer->hold.token == 0)
-        hli_waiters_fail(turn, acquire, HL_EINVAL, "the outer hold was taken without a token");
+        hli_waiters_fail(
+            turn, acquire, HL_EINVAL,
+            "the outer hold was taken without a token: release it, then acquire by this handle");
     else if (outer)
         hli_reenter_begin(turn, outer, acquire);
     else

@@ -77,7 +77,8 @@ static void refusal_write_obstacle(const struct hli_turn *turn, const hl_lock_in
     else if (name->current && name->current->state == HLI_TENURE_OWN)
         snprintf(text, size, "held by another owner of this client");
     else if (info->owner[0] && info->hold_count == 0 && info->lease_left_ms >= 0)
-        snprintf(text, size, "it rests for %.1f s more, as its min_hold_ms says",
+        snprintf(text, size,
+                 "it rests for %.1f s more, for its last hold was shorter than min_hold_ms",
                  (double)hli_ms_left(turn->now,
                                      hli_after_ms(name->contention->busy.at, info->lease_left_ms)) /
                      1000);

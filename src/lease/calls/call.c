@@ -75,9 +75,10 @@ int hli_call_fail(struct hli_call *call, int code, const char *text)
 
     call->reason = hli_answer_reason(code, text);
     if (call->about.length == 0)
-        return hli_fail(err, code, "%s: %s", call->kind->verb, text);
+        return hli_fail(err, code, "%s: %s%s", call->kind->verb, text, hli_answer_advice(text));
     hli_error_escape(shown, sizeof(shown), call->about.data, call->about.length);
-    return hli_fail(err, code, "%s '%s': %s", call->kind->verb, shown, text);
+    return hli_fail(err, code, "%s '%s': %s%s", call->kind->verb, shown, text,
+                    hli_answer_advice(text));
 }
 
 /* Sets the result. True: this thread is to wake the caller. With the mutex. */

@@ -10,6 +10,25 @@
 #include "lease/state/waiters.h"
 
 #include <stdio.h>
+#include <string.h>
+
+/* The reason of the event as the end of a sentence. */
+static const char *loss_in_words(const char *reason)
+{
+    static const struct {
+        const char *reason, *words;
+    } words[] = {
+        {"expired", "its lease ran out"},
+        {"gone", "its key was found gone"},
+        {"max_hold", "its max_hold_ms was over"},
+        {"thread exit", "its thread ended"},
+    };
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(words[i].reason, reason) == 0)
+            return words[i].words;
+    return reason;
+}
 
 void hli_loss_write(const struct hli_tenure *tenure, hli_ns now, const char *advice,
                     char text[HLI_LOSS_SIZE])
@@ -17,7 +36,7 @@ void hli_loss_write(const struct hli_tenure *tenure, hli_ns now, const char *adv
     char when[48] = "";
 
     if (tenure->lost_at != 0)
-        snprintf(when, sizeof(when), " (%s, %.1f s ago)", tenure->loss.reason,
+        snprintf(when, sizeof(when), " (%s %.1f s ago)", loss_in_words(tenure->loss.reason),
                  (double)(now - tenure->lost_at) / 1e9);
     snprintf(text, HLI_LOSS_SIZE, "the hold ended before its release%s%s", when, advice);
 }
@@ -53,7 +72,8 @@ void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const ch
         return;
     }
     bool leaves_a_key = loss_leaves_a_key(turn, tenure);
-    tenure->lost_at = turn->now;
+    tenure->lost_at =
+        hli_earlier(turn->now, hli_earlier(hli_hold_validity(tenure), tenure->hold.max_hold_at));
     tenure->loss.reason = reason;
     if (tenure->reentry)
         hli_loss_fail(turn, tenure->reentry, tenure);

@@ -50,11 +50,10 @@ void hli_reenter_begin(struct hli_turn *turn, struct hli_tenure *tenure,
     if (tenure->state != HLI_TENURE_OWN) {
         hli_loss_fail(turn, acquire, tenure);
     } else if (!tenure->hold.is_accepted) {
-        hli_waiters_fail(turn, acquire, HL_EINVAL, "its owner waits for it already");
+        hli_waiters_fail(turn, acquire, HL_EINVAL, HLI_NAME_IN_USE);
     } else if (tenure->hold.count == UINT32_MAX || tenure->reentry) {
         hli_waiters_fail(turn, acquire, HL_EINVAL,
-                         tenure->reentry ? "its owner has another call under way"
-                                         : "too many levels");
+                         tenure->reentry ? HLI_NAME_IN_USE : "too many levels");
     } else if (tenure->is_final && reenter_needs_longer(tenure, acquire, turn->now)) {
         hli_waiters_fail(turn, acquire, HL_ESERVER, HLI_GRACE_IS_FINAL);
     } else if (reenter_needs_longer(tenure, acquire, turn->now)) {

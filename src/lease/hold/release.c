@@ -181,7 +181,9 @@ static void release_live(struct hli_turn *turn, struct hli_tenure *tenure,
     bool is_inner = tenure->hold.count > 1;
 
     if (is_inner && mode->write) {
-        release_fail(turn, wait, HL_EINVAL, "only the last level is written with; still held");
+        release_fail(
+            turn, wait, HL_EINVAL,
+            "only the last level is written with: release the nested ones first; still held");
     } else if (is_inner) {
         tenure->hold.count--;
         hli_turn_finish(turn, wait, HL_OK);
@@ -199,9 +201,9 @@ static void release_begin(struct hli_turn *turn, struct hli_tenure *tenure,
     if (tenure && tenure->state == HLI_TENURE_OWN)
         hli_loss_by_time(turn, tenure);
     if (!tenure || !tenure->hold.is_accepted)
-        release_fail(turn, wait, HL_ENOTOWNER, hl_err_text(HL_ENOTOWNER));
+        release_fail(turn, wait, HL_ENOTOWNER, hli_name_not_owner(turn->name));
     else if (tenure->reentry || tenure->is_returned)
-        release_fail(turn, wait, HL_EINVAL, "its owner has another call under way");
+        release_fail(turn, wait, HL_EINVAL, HLI_NAME_IN_USE);
     else if (tenure->state == HLI_TENURE_LOST)
         release_lost(turn, tenure, wait);
     else

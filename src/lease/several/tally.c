@@ -157,7 +157,7 @@ static struct tally tally_count(const struct hli_ballot *ballot)
     return tally;
 }
 
-/* "3 of 5 masters said no, 1 yes, 1 did not answer (connect 10.0.0.3:6379: connection refused)" */
+/* "3 of 5 masters said no, 1 yes, 1 did not vote (connect 10.0.0.3:6379: connection refused)" */
 int hli_tally_write(const struct hli_ballot *ballot, size_t yes, bool is_busy,
                     char text[HLI_QUORUM_TALLY])
 {
@@ -169,12 +169,12 @@ int hli_tally_write(const struct hli_ballot *ballot, size_t yes, bool is_busy,
         used =
             (size_t)snprintf(text, HLI_QUORUM_TALLY, "%zu of %zu masters said no", tally.no, count);
     else
-        used = (size_t)snprintf(text, HLI_QUORUM_TALLY, "only %zu of %zu masters answered",
+        used = (size_t)snprintf(text, HLI_QUORUM_TALLY, "only %zu of %zu masters voted",
                                 yes + tally.no, count);
     if (is_busy && yes > 0)
         used += (size_t)snprintf(text + used, HLI_QUORUM_TALLY - used, ", %zu yes", yes);
     if (is_busy && tally.silent > 0)
-        used += (size_t)snprintf(text + used, HLI_QUORUM_TALLY - used, ", %zu did not answer",
+        used += (size_t)snprintf(text + used, HLI_QUORUM_TALLY - used, ", %zu did not vote",
                                  tally.silent);
     if (tally.silent > 0)
         snprintf(text + used, HLI_QUORUM_TALLY - used, " (%s)", tally.reasons);

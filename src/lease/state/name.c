@@ -345,8 +345,20 @@ int hli_name_fail(hl_error *err, int code, const struct hli_name *name, const ch
 {
     char shown[96];
 
-    return hli_fail(err, code, "%s '%s': %s", verb,
-                    hli_error_escape(shown, sizeof(shown), name->bytes, name->length), text);
+    return hli_fail(err, code, "%s '%s': %s%s", verb,
+                    hli_error_escape(shown, sizeof(shown), name->bytes, name->length), text,
+                    hli_answer_advice(text));
+}
+
+const char *hli_name_not_owner(const struct hli_name *name)
+{
+    const struct hli_tenure *tenure = name->current;
+
+    return tenure && tenure->state == HLI_TENURE_OWN && tenure->hold.is_accepted
+               ? "this owner does not hold the lock; another thread or owner of this client does, "
+                 "and "
+                 "has to end its hold itself"
+               : hl_err_text(HL_ENOTOWNER);
 }
 
 int hli_name_refuse(hl_error *err, int code, const struct hli_name *name, hl_call call,

@@ -146,6 +146,12 @@ int hli_name_refuse(hl_error *err, int code, const struct hli_name *name, hl_cal
  * mutex. */
 struct hli_tenure *hli_name_hold_of(const struct hli_name *name, const struct hl_owner *owner);
 
+/* Of an owner that two calls use at once. */
+#define HLI_NAME_IN_USE                                                                            \
+    "its owner has another call under way: each needs an owner of its own (hl_owner_new)"
+/* Why an owner that has no hold may not release it or change it; a constant. Name mutex. */
+const char *hli_name_not_owner(const struct hli_name *name);
+
 /* The tenure of that number that asks, holds, is lost or is being released; borrowed, NULL when
  * there is none. Name mutex. */
 struct hli_tenure *hli_name_tenure(const struct hli_name *name, uint64_t number);

@@ -128,17 +128,18 @@ struct hli_tenure {     /* name mutex, unless it says otherwise */
     struct hli_acquire *reentry; /* the nested call that waits for a longer lease */
 
     struct hli_op release;
-    bool is_releasing;         /* in flight */
-    bool is_release_unsure;    /* one was sent whose answer never came */
-    bool is_release_put_off;   /* one was refused for now, or could not be sent */
-    bool releases_in_grace;    /* its release was worded in a grace (grace.h) */
-    bool release_yields;       /* it lets Redisson's waiters go first */
-    bool is_silent;            /* it publishes no message */
-    bool is_posted;            /* its caller has returned; an event reports a failure */
-    hli_ns was_valid_until;    /* as its release began; 0: it was over by then */
-    hli_ns retry_at;           /* when the release is sent next; HLI_NEVER: when the link is up */
-    hli_ns lost_at;            /* when it was lost, for loss.reason; 0: it was not */
-    hli_ns give_up_at;         /* when the lease is certainly over by itself */
+    bool is_releasing;       /* in flight */
+    bool is_release_unsure;  /* one was sent whose answer never came */
+    bool is_release_put_off; /* one was refused for now, or could not be sent */
+    bool releases_in_grace;  /* its release was worded in a grace (grace.h) */
+    bool release_yields;     /* it lets Redisson's waiters go first */
+    bool is_silent;          /* it publishes no message */
+    bool is_posted;          /* its caller has returned; an event reports a failure */
+    hli_ns was_valid_until;  /* as its release began; 0: it was over by then */
+    hli_ns retry_at;         /* when the release is sent next; HLI_NEVER: when the link is up */
+    hli_ns lost_at;    /* when the hold ended, for loss.reason, also if that was noticed later;
+                          0: it was not lost */
+    hli_ns give_up_at; /* when the lease is certainly over by itself */
     struct hli_wait *releaser; /* the call that waits for the release, or NULL */
     struct hli_write *write;   /* counted: what the release writes, or NULL */
     struct hli_tag *tag;       /* owned: the hold's tag, or NULL */

@@ -258,7 +258,7 @@ static int rw_write_prepare(const hl_lock *lock, struct hl_owner *owner,
     if (rw_number_held(lock->handle.name, owner) != 0 || rw_number_held_beside(lock, owner) == 0)
         return 0;
     return hli_name_refuse(err, HL_EDEADLK, lock->handle.name, HL_CALL_ACQUIRE,
-                           "its owner reads, and would wait for itself");
+                           "its owner reads, and would wait for itself: release the read first");
 }
 
 const struct hli_lock_type hli_read_type = {

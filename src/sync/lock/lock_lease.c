@@ -34,6 +34,7 @@ static int update_begin(struct hli_lease_update *update, struct hli_name *name,
                         const struct hl_owner *owner)
 {
     struct hli_call *call = &update->call;
+    const char *not_owner = NULL;
     char why[HLI_LOSS_SIZE] = "";
     struct hli_turn turn;
     int rc = HL_ENOTOWNER;
@@ -47,6 +48,8 @@ static int update_begin(struct hli_lease_update *update, struct hli_name *name,
         left_ms = hli_ms_left(turn.now, hli_hold_validity(tenure));
     if (rc == HL_ELOST)
         hli_loss_write(tenure, turn.now, "", why);
+    if (rc == HL_ENOTOWNER)
+        not_owner = hli_name_not_owner(name);
     hli_turn_end(&turn);
     if (rc == 0)
         hli_call_set_timeout(call, left_ms + 1); /* no answer can revive an expired hold */
@@ -54,8 +57,8 @@ static int update_begin(struct hli_lease_update *update, struct hli_name *name,
         hli_call_fail(call, rc,
                       rc == HL_ELOST     ? why
                       : rc == HL_ESERVER ? HLI_GRACE_IS_FINAL
-                      : rc == HL_EINVAL  ? "its owner has another call under way"
-                                         : hl_err_text(rc));
+                      : rc == HL_EINVAL  ? HLI_NAME_IN_USE
+                                         : not_owner);
     return rc;
 }
 
