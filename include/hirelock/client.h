@@ -510,7 +510,10 @@ typedef struct hl_stats {
     /* Of a cluster: requests that a node sent elsewhere (MOVED, ASK), because their slot had moved
      * or was about to. */
     uint64_t redirects;
-    uint64_t lanes_now; /* at this moment: connections for commands to the nodes_now */
+    /* At this moment: connections for locks' requests to the nodes_now; none of
+     * hl_client_command().
+     */
+    uint64_t lanes_now;
     /* Acquires, renewals and other requests that fewer replicas than min_replicas confirmed. */
     uint64_t unconfirmed;
     /* With failover_grace_ms: terms that began with a grace, events GRACE; holds that were brought

@@ -9,14 +9,24 @@
  * or to one node by its address, and never to another. Commands of one thread to one node reach it
  * in their order, unless one of them has to be sent again. A command is sent again only if it
  * cannot have run (the server was out of reach, LOADING, MOVED ...), or if HL_COMMAND_READS says
- * that a second copy does no harm.
+ * that a second copy does no harm. Whatever a command does to its connection, it touches none that
+ * locks use; and no command gets the reply to another.
  *
  * Does not guarantee: anything about locks that the command changes. A hold of this client whose
- * key was deleted is reported as lost at its next renewal.
+ * key was deleted is reported as lost at its next renewal. What a command changes for the whole
+ * server (FLUSHALL, CONFIG SET, CLIENT KILL, CLIENT PAUSE, SCRIPT FLUSH) is changed for the locks,
+ * too. Nor the order of a command and a lock's request, unless the first one has ended before the
+ * other begins: they go by different connections.
  *
- * All requests of the client share its connections. So commands that would block one, or change
- * what it is for, are refused before they are sent: subscriptions, MULTI, BLPOP, AUTH, SELECT and
- * their like. Do not send scripts that run for long: the server runs nothing else meanwhile.
+ * All commands of a client to one node share one connection, which is made at the first of them,
+ * beside those of the option `connections`. A command that it cannot carry is refused before it is
+ * sent: one that holds for the commands behind it (MULTI, SELECT, AUTH, HELLO), that has no reply
+ * or more than one (SUBSCRIBE, MONITOR, REPLCONF, CLIENT REPLY), or that ends the connection
+ * (QUIT). One that does so under another name is noticed by the PING that follows each command: it
+ * fails with HL_EPROTO, the connection is made anew, and other commands that were under way end as
+ * after a lost connection. A command that blocks holds up those behind it, and is cut off after
+ * request_timeout_ms. Do not send scripts that run for long: the server runs nothing else
+ * meanwhile.
  *
  * The async form is quick: many commands are under way at a time. The caller bounds their number,
  * since each takes memory until its completion has run.
@@ -85,18 +95,20 @@ typedef struct hl_command {
 /* clang-format on */
 
 /*
- * Sends a command and waits for its reply. A reply that repeats more than 64 KiB or has an array of
- * more than 1,024 elements is skipped, and is HL_EPROTO: ask in steps (SCAN, HSCAN, LRANGE). A text
- * of more than 1 MiB costs the connection, too.
+ * Sends a command and waits for its reply. A reply of more than 16 MiB in all, an array of more
+ * than 1,048,576 elements, more than seven levels, and the types of RESP3 are HL_EPROTO: ask in
+ * steps (SCAN, HSCAN, LRANGE). Each element counts with some 40 bytes beside its text.
  *
  * Threads: any.
  * Returns: 0, and *ret_reply is to be freed by hl_reply_free(). HL_EINVAL (also a command that may
  * not be sent; err says which); HL_ENOENT: no node of that address is in use, or not any more.
  * HL_EINDOUBT: the command may have run, or has run and no memory is left for its reply (with
  * HL_COMMAND_READS: HL_ENOMEM). HL_ETIMEDOUT (connected, and no answer yet); HL_ECONN, HL_EPROTO
- * (no usable server, at the latest after outage_timeout_ms); HL_ESERVER: the server's error, err
- * has its text: at once, but after outage_timeout_ms one that may pass (LOADING, OOM, READONLY).
- * HL_EDENIED, at once; HL_ENOMEM; HL_ECANCELED (closed meanwhile); HL_ECLOSED; HL_EFORKED.
+ * (no usable server, at the latest after outage_timeout_ms; HL_EPROTO also, at once, of a command
+ * that has run, or may have, without a reply that can be given); HL_ESERVER: the server's error,
+ * err has its text: at once, but after outage_timeout_ms one that may pass (LOADING, OOM,
+ * READONLY). HL_EDENIED, at once; HL_ENOMEM; HL_ECANCELED (closed meanwhile); HL_ECLOSED;
+ * HL_EFORKED.
  */
 HL_API HL_MUST_CHECK int hl_client_command(hl_client *client, const hl_command *command,
                                            hl_reply **ret_reply, hl_error *err);

@@ -24,16 +24,14 @@ static struct client_command *command_of(struct hli_call *call)
     return HLI_OF(call, struct client_command, call);
 }
 
-/* What would block the shared connection, or change what it is for. */
+/* What the connection for all commands of the client cannot carry: what holds for those behind it,
+ * what has no reply or more than one, and what ends it. */
 static const char *const command_refused[] = {
-    "asking",     "auth",         "blmove",    "blmpop",      "blpop",   "brpop",
-    "brpoplpush", "bzmpop",       "bzpopmax",  "bzpopmin",    "discard", "exec",
-    "hello",      "monitor",      "multi",     "psubscribe",  "psync",   "punsubscribe",
-    "quit",       "readonly",     "readwrite", "reset",       "select",  "ssubscribe",
-    "subscribe",  "sunsubscribe", "sync",      "unsubscribe", "unwatch", "wait",
-    "waitaof",    "watch"};
-static const char *const command_refused_of_client[] = {"caching", "pause", "reply", "setname",
-                                                        "tracking"};
+    "asking",       "auth",         "discard",     "exec",    "hello",      "monitor",
+    "multi",        "psubscribe",   "psync",       "quit",    "readonly",   "readwrite",
+    "replconf",     "punsubscribe", "reset",       "select",  "ssubscribe", "subscribe",
+    "sunsubscribe", "sync",         "unsubscribe", "unwatch", "watch"};
+static const char *const command_refused_with[][2] = {{"client", "reply"}, {"script", "debug"}};
 
 static bool word_is(const hl_command *command, size_t at, const char *text)
 {
@@ -43,34 +41,16 @@ static bool word_is(const hl_command *command, size_t at, const char *text)
     return length == strlen(text) && strncasecmp(word, text, length) == 0;
 }
 
-static bool word_is_among(const hl_command *command, size_t at, const char *const *texts,
-                          size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (word_is(command, at, texts[i]))
-            return true;
-    return false;
-}
-
-#define WORD_IS_AMONG(command_, at_, texts_)                                                       \
-    word_is_among((command_), (at_), (texts_), sizeof(texts_) / sizeof((texts_)[0]))
-
-static bool command_blocks(const hl_command *command)
-{
-    if (!word_is(command, 0, "xread") && !word_is(command, 0, "xreadgroup"))
-        return false;
-    for (size_t i = 1; i < command->word_count; i++)
-        if (word_is(command, i, "block"))
-            return true;
-    return false;
-}
-
 static bool command_is_refused(const hl_command *command)
 {
-    bool is_of_client = command->word_count > 1 && word_is(command, 0, "client") &&
-                        WORD_IS_AMONG(command, 1, command_refused_of_client);
-
-    return is_of_client || WORD_IS_AMONG(command, 0, command_refused) || command_blocks(command);
+    for (size_t i = 0; i < sizeof(command_refused) / sizeof(command_refused[0]); i++)
+        if (word_is(command, 0, command_refused[i]))
+            return true;
+    for (size_t i = 0; i < sizeof(command_refused_with) / sizeof(command_refused_with[0]); i++)
+        if (command->word_count > 1 && word_is(command, 0, command_refused_with[i][0]) &&
+            word_is(command, 1, command_refused_with[i][1]))
+            return true;
+    return false;
 }
 
 static bool command_has_words(const hl_command *command)
@@ -94,10 +74,9 @@ static int command_check(struct hli_call *call, const hl_command *command)
     if (command->timeout_ms < 0)
         return hli_call_fail(call, HL_EINVAL, "timeout_ms is negative");
     if (command_is_refused(command))
-        return hli_call_fail(
-            call, HL_EINVAL,
-            "it may not be sent: it would block the client's connection, or change "
-            "what that is for");
+        return hli_call_fail(call, HL_EINVAL,
+                             "it may not be sent: it has no reply of its own, or changes the "
+                             "connection for the commands behind it");
     return 0;
 }
 

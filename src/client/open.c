@@ -124,6 +124,11 @@ static void client_on_redirected(void *arg)
     hli_count(&((hl_client *)arg)->counters.redirects);
 }
 
+static void client_on_foreign_up(void *arg)
+{
+    hli_calls_retry(arg);
+}
+
 static void client_on_log(hl_log_level level, const char *text, void *arg)
 {
     hli_log(arg, level, "%s", text);
@@ -161,6 +166,7 @@ static int client_start(hl_client *client, struct hli_url *url)
                                                     .found = client_on_found,
                                                     .redirected = client_on_redirected,
                                                     .moved = hli_client_slots_moved,
+                                                    .foreign_up = client_on_foreign_up,
                                                     .log = client_on_log,
                                                     .arg = client},
                                        .mailbox = &client->mailbox,

@@ -69,6 +69,7 @@ bool hli_conn_send(struct hli_conn *conn, struct hli_op *op, enum hli_conn_when 
         hli_mutex_unlock(&conn->mutex);
         return false;
     }
+    bool has_fence = op->fence != 0;
     bool leaves_it = when == HLI_CONN_WITH_NEXT || (conn->in_flight_count >= CONN_CROWD &&
                                                     conn->outbox.waiting_count + 1 < CONN_CHUNK);
     hli_reader_expect(&conn->reader, conn->in_flight_count);
@@ -87,7 +88,7 @@ bool hli_conn_send(struct hli_conn *conn, struct hli_op *op, enum hli_conn_when 
     hli_mutex_unlock(&conn->mutex);
 
     if (conn->commands)
-        atomic_fetch_add_explicit(conn->commands, wait ? 2 : 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(conn->commands, wait || has_fence ? 2 : 1, memory_order_relaxed);
     if (needs_loop)
         hli_loop_post(conn->loop, &conn->flush);
     if (is_first)
@@ -186,6 +187,8 @@ void hli_conn_close(struct hli_conn *conn, const hl_error *err)
     conn->events->closed(conn, err);
     while ((op = TAILQ_FIRST(&orphans))) {
         TAILQ_REMOVE(&orphans, op, link);
+        hli_reply_free(op->reply); /* its fence was not answered */
+        op->reply = NULL;
         op->done(op, &unknown);
     }
 }
@@ -265,6 +268,19 @@ static bool conn_keep(struct hli_conn *conn, struct hli_op *op, struct hli_reply
     return is_kept;
 }
 
+/* The replies are not those of the commands that were sent: each later one would be given to the
+ * wrong request. The one at whose place that is seen is told so. */
+static void conn_lose_step(struct hli_conn *conn, struct hli_op *op, const char *text)
+{
+    const struct hli_answer answer = {.verdict = HLI_FAILED, .code = HL_EPROTO, .text = text};
+    struct hli_reply *reply = op->reply;
+
+    op->reply = NULL;
+    hli_reply_free(reply);
+    hli_conn_fail(conn, HL_EPROTO, text);
+    op->done(op, &answer);
+}
+
 /* True if the reply is kept with its request. */
 static bool conn_answer_op(struct hli_conn *conn, struct hli_op *op, struct hli_reply *reply)
 {
@@ -282,6 +298,42 @@ static bool conn_answer_op(struct hli_conn *conn, struct hli_op *op, struct hli_
     return false;
 }
 
+static void conn_answer_fence(struct hli_conn *conn, struct hli_op *op, struct hli_reply *fence)
+{
+    static const char text[] =
+        "the server did not answer it by one reply: its connection is made anew";
+    struct hli_reply *reply = op->reply;
+
+    if (hli_op_fence_answer(op, reply) == HLI_FENCE_ITSELF ||
+        hli_op_fence_answer(op, fence) == HLI_FENCE_NOT) {
+        conn_lose_step(conn, op, text);
+        return;
+    }
+    op->reply = NULL;
+    conn_answer_op(conn, op, reply);
+    hli_reply_free(reply);
+}
+
+/* The reply to a command that has a fence behind it. When the fence's own answer comes in its
+ * place, the command has none. */
+static bool conn_awaits_fence(struct hli_conn *conn, struct hli_reply *reply)
+{
+    hli_mutex_lock(&conn->mutex);
+    struct hli_op *op = TAILQ_FIRST(&conn->in_flight);
+    bool is_first = op && op->fence != 0 && conn->oldest_replies == (op->is_asking ? 1 : 0);
+    bool is_missing = is_first && hli_op_fence_answer(op, reply) == HLI_FENCE_ITSELF;
+    if (is_first)
+        op->reply = reply;
+    if (is_first && !is_missing)
+        conn->oldest_replies++;
+    if (is_missing)
+        hli_conn_unqueue(conn, op);
+    hli_mutex_unlock(&conn->mutex);
+    if (is_missing)
+        conn_answer_fence(conn, op, reply);
+    return is_first;
+}
+
 /* True if the reply is kept. */
 static bool conn_dispatch(struct hli_conn *conn, struct hli_reply *reply)
 {
@@ -293,12 +345,35 @@ static bool conn_dispatch(struct hli_conn *conn, struct hli_reply *reply)
     }
     if (conn_is_unasked(conn, reply))
         return false;
+    if (conn_awaits_fence(conn, reply))
+        return true;
     struct hli_op *op = conn_take_oldest(conn, reply->kind == HLI_REPLY_ERROR, &has_more);
-    if (op)
+    if (op && op->fence != 0)
+        conn_answer_fence(conn, op, reply);
+    else if (op)
         return conn_answer_op(conn, op, reply);
-    if (!has_more)
+    if (!op && !has_more)
         conn_refuse_surplus(conn, reply);
     return false;
+}
+
+/* What came is no reply that the connection can carry. It was to be the one of the oldest request,
+ * which need not be in doubt then if it has a fence. */
+static void conn_refuse_bytes(struct hli_conn *conn)
+{
+    static const char text[] =
+        "its reply is larger or deeper than may be, or not of RESP2: its connection is made anew";
+
+    hli_mutex_lock(&conn->mutex);
+    struct hli_op *op = TAILQ_FIRST(&conn->in_flight);
+    bool is_own = op && op->fence != 0 && !op->reply;
+    if (is_own)
+        hli_conn_unqueue(conn, op);
+    hli_mutex_unlock(&conn->mutex);
+    if (is_own)
+        conn_lose_step(conn, op, text);
+    else
+        hli_conn_fail(conn, HL_EPROTO, "the peer does not speak Redis");
 }
 
 static bool conn_tell_all(struct hli_conn *conn)
@@ -314,9 +389,10 @@ static bool conn_tell_all(struct hli_conn *conn)
     }
     if (rc == 0)
         return true;
-    hli_conn_fail(conn, rc,
-                  rc == HL_ENOMEM ? "out of memory while reading"
-                                  : "the peer does not speak Redis");
+    if (rc == HL_ENOMEM)
+        hli_conn_fail(conn, rc, "out of memory while reading");
+    else
+        conn_refuse_bytes(conn);
     return false;
 }
 

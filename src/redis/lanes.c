@@ -48,6 +48,11 @@ bool hli_link_is_confirmed(const struct hli_link *link)
     return lane_place(link) == HLI_LANE_CONFIRMED;
 }
 
+bool hli_link_is_foreign(const struct hli_link *link)
+{
+    return lane_place(link) == HLI_LANE_FOREIGN;
+}
+
 static bool lane_was_open(const struct hli_link *link)
 {
     return lane_place(link) < atomic_load(&link->lanes->count) || hli_link_is_confirmed(link);
@@ -69,7 +74,7 @@ unsigned hli_link_connected_lanes(const struct hli_link *first)
 {
     unsigned count = 0;
 
-    for (unsigned i = 0; i < HLI_LANES_ROOM; i++) {
+    for (unsigned i = 0; i < HLI_LANE_FOREIGN; i++) {
         const struct hli_link *link = atomic_load(&first->lanes->made[i]);
         count += link && hli_link_is_up(link);
     }
@@ -162,11 +167,11 @@ static void lane_locate(struct hli_link *link)
         hli_link_located(link, &first->address, NULL);
 }
 
-/* The first lane has come up. The confirmed one was stopped with it if their server changed; it is
- * located now, and tries that again if memory is short. */
+/* The first lane has come up. The confirmed and the foreign one were stopped with it if their
+ * server changed; they are located now, and try that again if memory is short. */
 static void lane_follow(struct hli_link *link)
 {
-    if (hli_link_is_confirmed(link) && link->state == HLI_LINK_STOPPED)
+    if (lane_place(link) >= HLI_LANES_MAX && link->state == HLI_LINK_STOPPED)
         hli_link_move(link, NULL);
     if (link->state == HLI_LINK_UP && hli_link_is_split(link))
         hli_link_fail(link, HL_ECONN, "the server was started anew, or is another one");
@@ -386,10 +391,87 @@ static const struct hli_link_events lane_events = {.locate = lane_locate,
                                                    .unusable = lane_on_unusable,
                                                    .conn = hli_link_conn_events};
 
+static void foreign_on_up(struct hli_link *link)
+{
+    const struct hli_link_setup *setup = &link->lanes->setup;
+
+    setup->foreign_up(setup->log_arg);
+}
+
+static void foreign_on_settled(struct hli_link *link, bool was_up, const hl_error *err)
+{
+    const struct hli_link_setup *setup = &link->lanes->setup;
+
+    (void)was_up;
+    setup->log(HL_LOG_INFO, err->text, setup->log_arg);
+}
+
+/* What it is told of the server may be an answer to another command. */
+static const struct hli_link_events foreign_events = {.locate = lane_locate,
+                                                      .up = foreign_on_up,
+                                                      .settled = foreign_on_settled,
+                                                      .unusable = hli_link_break,
+                                                      .conn = hli_link_foreign_events};
+
+/* Replies of commands such as LRANGE and COMMAND. What hiredis' reader of 2019 can nest is 7. */
+static const struct hli_reply_bounds foreign_bounds = {
+    .bytes = (size_t)16 * 1024 * 1024, .items = (size_t)1024 * 1024, .levels = 7};
+
+/* From here on it shares the problems of the first lane until that is up. */
+static void lanes_begin_foreign(void *arg)
+{
+    struct hli_lanes *lanes = arg;
+    struct hli_link *link = atomic_load(&lanes->made[HLI_LANE_FOREIGN]);
+    hl_error err;
+
+    if (link->state == HLI_LINK_LOCATING && link->first->state != HLI_LINK_UP &&
+        hli_link_has_failed(link->first, &err))
+        hli_link_set_problem(link, &err, true);
+    lane_locate(link);
+}
+
+static struct hli_link *foreign_new(struct hli_link *first)
+{
+    struct hli_link_setup setup = first->lanes->setup;
+
+    setup.address = NULL; /* the loop thread's */
+    setup.ups = NULL;
+    struct hli_link *link = hli_link_new(&setup, first, first->lanes, &foreign_events);
+    if (!link)
+        return NULL;
+    link->conn[HLI_LINK_COMMANDS].reader.bounds = &foreign_bounds;
+    link->state = HLI_LINK_LOCATING;
+    return link;
+}
+
+struct hli_link *hli_link_foreign(struct hli_link *first)
+{
+    struct hli_lanes *lanes = first->lanes;
+    struct hli_link *made = atomic_load(&lanes->made[HLI_LANE_FOREIGN]);
+    struct hli_link *link = made ? NULL : foreign_new(first);
+
+    if (!link)
+        return made;
+    if (!atomic_compare_exchange_strong(&lanes->made[HLI_LANE_FOREIGN], &made, link)) {
+        hli_link_free(link);
+        return made;
+    }
+    hli_loop_post(first->loop, &lanes->begin_foreign);
+    return link;
+}
+
+struct hli_link *hli_link_counterpart(struct hli_link *first, const struct hli_link *link)
+{
+    if (hli_link_is_foreign(link))
+        return hli_link_foreign(first);
+    return hli_link_is_confirmed(link) ? hli_link_lane(first, HLI_LANE_CONFIRMED) : first;
+}
+
 static void lanes_init(struct hli_lanes *lanes, const struct hli_link_setup *setup,
                        struct hli_link *first)
 {
     lanes->setup = *setup;
+    lanes->begin_foreign = (struct hli_task){.run = lanes_begin_foreign, .arg = lanes};
     lanes->grow = (struct hli_task){.run = lanes_grow, .arg = lanes};
     lanes->shrink = (struct hli_timer){.run = lanes_shrink, .arg = lanes};
     atomic_init(&lanes->made[0], first);

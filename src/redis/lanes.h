@@ -45,6 +45,17 @@ struct hli_link *hli_link_lane(struct hli_link *first, unsigned lane);
 /* Is it the lane for names whose requests replicas confirm? Any thread. */
 bool hli_link_is_confirmed(const struct hli_link *link);
 
+/* The lane for foreign requests, whose words are the program's own: no name's request goes by it,
+ * so whatever they do to their connection, and whatever becomes of it, touches no lock. It is made
+ * when it is first asked for, and connects when the first lane is up; it counts in no statistics
+ * and has no events. NULL when memory is out. Any thread. */
+struct hli_link *hli_link_foreign(struct hli_link *first);
+bool hli_link_is_foreign(const struct hli_link *link);
+
+/* The lane that serves the requests of this link at the server of another first one. NULL when
+ * memory is out. Any thread. */
+struct hli_link *hli_link_counterpart(struct hli_link *first, const struct hli_link *link);
+
 /* For a call that is about to block for requests about a name that takes this lane: the number of a
  * lane without a request in flight, this one rather than another. If there is none, or the first
  * lane has a crowd, it is the first one; and another lane may be opened. Any thread. */

@@ -10,12 +10,14 @@
 /* So many calls within this time find all lanes busy: then another lane is worth a connection. It
  * is not any more when for the time of a lease fewer calls than that find the first one busy. */
 enum { HLI_LANES_MEETINGS = 100, HLI_LANES_MEETINGS_MS = 1000 };
-/* Places: those of `connections`, the first lane's included, and that of the confirmed one. */
-enum { HLI_LANES_ROOM = HLI_LANE_CONFIRMED + 1 };
+/* Places: those of `connections`, the first lane's included, that of the confirmed one, and that of
+ * the foreign one. */
+enum { HLI_LANE_FOREIGN = HLI_LANE_CONFIRMED + 1, HLI_LANES_ROOM };
 
 struct hli_lanes {
     struct hli_link_setup setup; /* immutable; all lanes have it, but for the address */
-    /* [0]: the first lane. Set by the loop thread; read by a forked child, too. */
+    /* [0]: the first lane. Set by the loop thread, the foreign one by any, once; read by a forked
+     * child, too. */
     _Atomic(struct hli_link *) made[HLI_LANES_ROOM];
     atomic_uint open[HLI_LANES_ROOM]; /* the number by which names know it, 0 before it was up and
                                      while it cannot come back: drawn by the loop thread, the
@@ -26,7 +28,7 @@ struct hli_lanes {
     atomic_uint meetings;
     atomic_uint needs; /* calls that found the first lane busy, since the last look at it; counted
                           up to HLI_LANES_MEETINGS */
-    struct hli_task grow;
+    struct hli_task grow, begin_foreign;
     struct hli_timer shrink; /* set while further lanes are open */
     bool is_whole;           /* loop thread: see hli_link_is_whole() */
 };

@@ -95,7 +95,8 @@ static void link_count_up(struct hli_link *link, bool is_up)
 {
     uint64_t more = is_up ? 1 : UINT64_MAX;
 
-    atomic_fetch_add(link->ups, more);
+    if (link->ups)
+        atomic_fetch_add(link->ups, more);
     if (hli_link_is_first(link))
         atomic_fetch_add(link->first_ups, more);
 }

@@ -50,6 +50,7 @@ struct hli_link_setup {
     struct hli_link_listener listener;
     void (*log)(hl_log_level level, const char *text, void *arg);
     void *log_arg;
+    void (*foreign_up)(void *arg); /* of log_arg: a foreign lane is up (lanes.h); loop thread */
     /* Counters of requests; of links that are up; of first links that are up. */
     atomic_uint_fast64_t *commands, *ups, *first_ups;
 };

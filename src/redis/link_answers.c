@@ -184,6 +184,15 @@ static bool link_on_answered(struct hli_conn *conn, struct hli_op *op, struct hl
     return false;
 }
 
+/* An error of a program's own command may be any text, also of its own script: it says nothing of
+ * the server. Only a cluster's redirection is followed. */
+static bool link_on_foreign_answered(struct hli_conn *conn, struct hli_op *op,
+                                     struct hli_answer *answer)
+{
+    return op->fence != 0 && answer->code < 0 && !op->stays &&
+           link_redirects(link_of(conn), conn, op, answer);
+}
+
 /* True if a leader may deliver this answer. Answers that cast doubt on the server are left to the
  * loop. */
 static bool link_is_plain(const struct hli_op *op, const struct hli_reply *reply)
@@ -222,4 +231,8 @@ const struct hli_conn_events hli_link_conn_events[HLI_LINK_CONNS] = {
                          .is_plain_message = link_is_mailbox,
                          .answered = link_on_answered,
                          .closed = link_on_closed},
+};
+
+const struct hli_conn_events hli_link_foreign_events[HLI_LINK_CONNS] = {
+    [HLI_LINK_COMMANDS] = {.answered = link_on_foreign_answered, .closed = link_on_closed},
 };

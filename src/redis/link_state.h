@@ -44,9 +44,9 @@ struct hli_link {
     const hl_client_options *settings;
     const struct hli_url *url;
     struct hli_link_listener listener;
-    atomic_uint_fast64_t *ups, *first_ups;
-    struct hli_link *first;  /* the one with the subscriptions; may be itself */
-    struct hli_lanes *lanes; /* lanes_state.h */
+    atomic_uint_fast64_t *ups, *first_ups; /* NULL: it is not counted */
+    struct hli_link *first;                /* the one with the subscriptions; may be itself */
+    struct hli_lanes *lanes;               /* lanes_state.h */
     const struct hli_link_events *events;
     atomic_bool is_up; /* for threads that choose a lane; the loop thread sets it, as the next */
     atomic_uint_fast64_t server; /* a number of the run id that was told last; 0: none was */
@@ -83,8 +83,9 @@ struct hli_link {
     struct hli_timer timer;
 };
 
-/* Events of each of its connections. */
+/* Events of each of its connections; of a foreign lane's. */
 extern const struct hli_conn_events hli_link_conn_events[HLI_LINK_CONNS];
+extern const struct hli_conn_events hli_link_foreign_events[HLI_LINK_CONNS];
 
 /* A link to the server of this first one; first NULL: the link is the first. NULL when memory is
  * out. */

@@ -7,11 +7,14 @@
 
 #include <hirelock/error.h>
 
+#include <inttypes.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
+    OP_FENCE = 16,    /* digits of a fence's number */
     ARGS_NUMBER = 24, /* bytes of a number as text, with a NUL; enough for "$length\r\n" */
     ARGS_HEAD = 128,  /* bytes of the first words of a script's call */
     ARGS_SHA1 = 40,
@@ -189,6 +192,42 @@ int hli_op_texts(struct hli_op *op, const char *const *words)
     for (; *words; words++)
         hli_args_text(&args, *words);
     return hli_args_end(&args, op);
+}
+
+int hli_op_add_fence(struct hli_op *op, uint64_t number)
+{
+    char ping[64];
+    int length = snprintf(ping, sizeof(ping), "*2\r\n$4\r\nPING\r\n$%d\r\n%016" PRIx64 "\r\n",
+                          OP_FENCE, number);
+    char *bytes = realloc(op->bytes, op->length + (size_t)length);
+
+    if (!bytes)
+        return HL_ENOMEM;
+    memcpy(bytes + op->length, ping, (size_t)length);
+    op->bytes = bytes;
+    op->length += (size_t)length;
+    op->fence = number;
+    return 0;
+}
+
+/* A user may have no right to PING, and a server may have renamed it. */
+enum hli_fence hli_op_fence_answer(const struct hli_op *op, const struct hli_reply *reply)
+{
+    char number[OP_FENCE + 1];
+
+    snprintf(number, sizeof(number), "%016" PRIx64, op->fence);
+    switch (reply->kind) {
+    case HLI_REPLY_STRING:
+        return strcmp(reply->text, number) == 0 ? HLI_FENCE_ITSELF : HLI_FENCE_NOT;
+    case HLI_REPLY_STATUS:
+        return strcmp(reply->text, "PONG") == 0 ? HLI_FENCE_ANSWERED : HLI_FENCE_NOT;
+    case HLI_REPLY_ERROR:
+        return strncmp(reply->text, "NOPERM ", 7) == 0 || strstr(reply->text, "unknown command")
+                   ? HLI_FENCE_ANSWERED
+                   : HLI_FENCE_NOT;
+    default:
+        return HLI_FENCE_NOT;
+    }
 }
 
 /* By hand: of TAILQ_CONCAT clang-tidy counts the nesting. */

@@ -31,8 +31,11 @@ struct hli_op {
     unsigned needs; /* the same, as a number; 0: the master does not tell. Read in done */
     /* It was decided for this term (term.h), and is not sent in another; 0: for any. */
     unsigned term;
-    unsigned majority;       /* of the replicas that the master had then; 0: it does not tell */
-    struct hli_reply *reply; /* while it waits for them; connection mutex */
+    unsigned majority; /* of the replicas that the master had then; 0: it does not tell */
+    /* Behind the command stands a PING with this number (hli_op_add_fence()); 0: none does. */
+    uint64_t fence;
+    bool stays;              /* it is for this server: it follows no MOVED or ASK */
+    struct hli_reply *reply; /* while it waits for replicas, or its fence; connection mutex */
 
     /* Runs exactly once for each time the op was sent: on the loop thread; for HLI_UNSENT on the
      * sender's; for a plain answer (script.h) possibly on a leader's (lead.h). */
@@ -108,6 +111,14 @@ int hli_op_command(struct hli_op *op, const struct hli_bytes *words, size_t coun
 
 /* The same of texts, with NULL behind the last one. */
 int hli_op_texts(struct hli_op *op, const char *const *words);
+
+/* Puts a fence behind a command that may have no reply, or several: PING with a number that no
+ * reply has by chance. The connection gives the command its reply when the fence is answered, and
+ * is closed when that answer is not at its place. Errors: HL_ENOMEM. */
+int hli_op_add_fence(struct hli_op *op, uint64_t number);
+/* Is this reply the answer to the fence? A proxy may answer PING itself, without the number. */
+enum hli_fence { HLI_FENCE_NOT, HLI_FENCE_ANSWERED, HLI_FENCE_ITSELF };
+enum hli_fence hli_op_fence_answer(const struct hli_op *op, const struct hli_reply *reply);
 
 bool hli_op_is_wanted(const struct hli_op *op);
 

@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum {
-    REPLY_MAX_DEPTH = 4,
+    REPLY_LEVELS = 4,
     REPLY_MAX_TEXT = 1024 * 1024, /* of one text: hiredis buffers it whole, even if it is skipped */
 };
 
@@ -170,7 +170,7 @@ static void *reply_create_array(const redisReadTask *task, int items)
         length > parser->bounds.items ? parser->bounds.bytes : length * sizeof(struct hli_reply *);
 
     /* Or it is a map, set or push of RESP3. */
-    if (task->type != REDIS_REPLY_ARRAY || parser->reader->ridx >= REPLY_MAX_DEPTH)
+    if (task->type != REDIS_REPLY_ARRAY || parser->reader->ridx >= parser->bounds.levels)
         return reply_refuse(task);
     struct hli_reply *reply = reply_new(task, HLI_REPLY_ARRAY, payload);
     if (reply && reply != &reply_beyond)
@@ -235,6 +235,8 @@ struct hli_parser *hli_parser_new(const struct hli_reply_bounds *bounds)
     }
     parser->reader->privdata = parser;
     parser->bounds = bounds ? *bounds : reply_bounds;
+    if (parser->bounds.levels == 0)
+        parser->bounds.levels = REPLY_LEVELS;
     return parser;
 }
 
@@ -244,6 +246,11 @@ void hli_parser_free(struct hli_parser *parser)
         return;
     redisReaderFree(parser->reader);
     free(parser);
+}
+
+static size_t parser_max_text(const struct hli_parser *parser)
+{
+    return parser->bounds.bytes > REPLY_MAX_TEXT ? parser->bounds.bytes : REPLY_MAX_TEXT;
 }
 
 static int parser_error(const struct hli_parser *parser)
@@ -263,7 +270,7 @@ int hli_parser_next(struct hli_parser *parser, struct hli_reply **ret_reply)
     if (redisReaderGetReply(parser->reader, &object) != REDIS_OK)
         return parser_error(parser);
     struct hli_reply *reply = object;
-    if (!reply && parser->reader->len - parser->reader->pos > REPLY_MAX_TEXT)
+    if (!reply && parser->reader->len - parser->reader->pos > parser_max_text(parser))
         return HL_EPROTO;
     if (reply && reply != &reply_beyond)
         reply->is_beyond = parser->is_beyond;

@@ -50,9 +50,11 @@ const struct hli_reply *hli_reply_text_at(const struct hli_reply *reply, size_t 
 /* True for a message of a channel that the connection subscribes to. */
 bool hli_reply_is_message(const struct hli_reply *reply);
 
-/* What a whole reply may have: bytes, and items of each of its arrays. */
+/* What a whole reply may have: bytes, items of each of its arrays, and levels (0: the usual four).
+ */
 struct hli_reply_bounds {
     size_t bytes, items;
+    int levels;
 };
 
 /* The parser of one connection. */

@@ -76,14 +76,6 @@ static bool redirect_moved(struct hli_cluster_node *from, const struct hli_op *o
     return false;
 }
 
-/* The lane at the node that takes the place of this one: a WAIT must hold up no other name there,
- * and a name's requests stay in order. */
-static struct hli_link *redirect_lane(const struct hli_cluster_node *node,
-                                      const struct hli_link *link)
-{
-    return hli_link_is_confirmed(link) ? hli_link_lane(node->link, HLI_LANE_CONFIRMED) : node->link;
-}
-
 /* It did not run: the key is at the importing node by now, or is to be made there. */
 static bool redirect_ask(struct hli_cluster_node *from, const struct hli_link *link,
                          struct hli_op *op, struct hli_answer *answer)
@@ -94,7 +86,8 @@ static bool redirect_ask(struct hli_cluster_node *from, const struct hli_link *l
     if (node)
         redirect_keep(node);
     bool may_go = node && op->bounces <= REDIRECT_BOUNCES;
-    if (may_go && hli_link_send_asking(redirect_lane(node, link), op))
+    struct hli_link *lane = may_go ? hli_link_counterpart(node->link, link) : NULL;
+    if (lane && hli_link_send_asking(lane, op))
         return true;
     if (!may_go || hli_op_is_wanted(op))
         answer->verdict = HLI_REFUSED;
@@ -113,6 +106,10 @@ bool hli_cluster_redirect(struct hli_link *link, struct hli_op *op, struct hli_a
         return false;
     }
     listener->redirected(listener->arg);
+    if (hli_link_is_foreign(link) && hli_answer_is(answer, "MOVED")) {
+        hli_cluster_refresh_in(node->cluster, 0); /* a script of the program may say anything */
+        return false;
+    }
     return hli_answer_is(answer, "ASK") ? redirect_ask(node, link, op, answer)
                                         : redirect_moved(node, op, answer);
 }

@@ -27,6 +27,8 @@ struct hli_topology_listener { /* on the loop thread; the first three tell of ea
     /* Slots are served by other links than before: those for which hli_topology_has_moved() is true
      * during this call. */
     void (*moved)(void *arg);
+    /* A lane for foreign requests is up (lanes.h). */
+    void (*foreign_up)(void *arg);
     void (*log)(hl_log_level level, const char *text, void *arg);
     void *arg;
 };

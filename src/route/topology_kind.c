@@ -17,6 +17,7 @@ struct hli_link *hli_topology_new_link(struct hli_topology *topology,
                                          .listener = *listener,
                                          .log = topology->setup.listener.log,
                                          .log_arg = topology->setup.listener.arg,
+                                         .foreign_up = topology->setup.listener.foreign_up,
                                          .commands = topology->setup.commands,
                                          .ups = topology->setup.lanes_now,
                                          .first_ups = topology->setup.nodes_now};

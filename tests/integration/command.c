@@ -3,23 +3,11 @@
 
 /* Commands of the caller's own: their routes, their replies, and those that are refused. */
 
-#include "support/kit.h"
+#include "support/command.h"
+#include "support/events.h"
 
 #include <stdatomic.h>
 #include <string.h>
-
-#define WORDS(...)                                                                                 \
-    .words = (const char *const[]){__VA_ARGS__},                                                   \
-    .word_count = sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)
-#define COMMAND(...) (&(hl_command){.size = sizeof(hl_command), __VA_ARGS__})
-
-static hl_reply *reply_of(hl_client *client, const hl_command *command)
-{
-    hl_reply *reply = NULL;
-
-    expect_ok(hl_client_command(client, command, &reply, ERR));
-    return free_at_end(reply, (void (*)(void *))hl_reply_free);
-}
 
 Law(command, gives_the_reply_as_a_tree)
 {
@@ -114,12 +102,12 @@ Law(command, for_an_unknown_node_is_not_sent)
     check(reply == NULL);
 }
 
-Law(command, that_would_block_the_connection_is_refused)
+Law(command, that_one_connection_for_all_cannot_carry_is_refused)
 {
     static const char *const refused[][4] = {
-        {"blpop", "x", "0"}, {"SUBSCRIBE", "x"},     {"Multi"},          {"AUTH", "x"},
-        {"SELECT", "1"},     {"CLIENT", "reply"},    {"WAIT", "1", "0"}, {"XREAD", "BLOCK", "0"},
-        {"MONITOR"},         {"client", "TRACKING"}, {"RESET"},          {"QUIT"}};
+        {"SUBSCRIBE", "x"},     {"Multi"},      {"AUTH", "x"},      {"SELECT", "1"},
+        {"CLIENT", "reply"},    {"HELLO", "3"}, {"MONITOR"},        {"RESET"},
+        {"REPLCONF", "GETACK"}, {"QUIT"},       {"script", "Debug"}};
     hl_client *client = open_client(NULL);
 
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
@@ -190,16 +178,92 @@ Law(command, fails_at_once_with_the_servers_error)
     check(stats_of(client).commands - commands < 20); /* none was repeated */
 }
 
-Law(command, with_a_reply_beyond_the_bounds_fails_and_the_next_one_is_answered)
+Law(command, may_have_a_reply_of_megabytes)
 {
     hl_client *client = open_client(NULL);
+
+    redis_do(server, "SETRANGE big 5000000 x");
+    redis_do(server, "EVAL %s 1 list",
+             "for i = 1, 50 do redis.call('RPUSH', KEYS[1], unpack(cjson.decode("
+             "'['..string.rep('1,', 999)..'1]'))) end");
+    check_int(reply_of(client, COMMAND(WORDS("GET", "big"), .key = "big"))->length, 5000001);
+    check_int(
+        reply_of(client, COMMAND(WORDS("LRANGE", "list", "0", "-1"), .key = "list"))->element_count,
+        50000);
+}
+
+/* Six levels, where a lock's answers have four at most. */
+Law(command, may_have_a_deep_reply)
+{
+    hl_client *client = open_client(NULL);
+    const hl_reply *reply = reply_of(
+        client, COMMAND(WORDS("EVAL", "return {{{{{{7}}}}}}", "1", "deep"), .key = "deep"));
+
+    for (int level = 0; level < 6; level++)
+        reply = reply->elements[0];
+    check_int(reply->integer, 7);
+}
+
+static void expect_no_reply(hl_client *client, const hl_command *command)
+{
     hl_reply *reply = NULL;
 
-    redis_do(server, "SETRANGE big 100000 x");
-    expect_outcome(
-        hl_client_command(client, COMMAND(WORDS("GET", "big"), .key = "big"), &reply, NULL),
-        HL_EPROTO);
-    check_int(reply_of(client, COMMAND(WORDS("STRLEN", "big"), .key = "big"))->integer, 100001);
+    expect_outcome(hl_client_command(client, command, &reply, NULL), HL_EPROTO);
+    check(reply == NULL);
+}
+
+Law(command, with_a_reply_beyond_the_bounds_fails_at_once_and_the_next_one_is_answered)
+{
+    hl_client *client = open_client(CLIENT(.outage_timeout_ms = slow_ms(60000)));
+    int64_t began = redis_calls(server, "get");
+
+    redis_do(server, "SETRANGE big 20000000 x");
+    expect_no_reply(client, COMMAND(WORDS("GET", "big"), .key = "big", .flags = HL_COMMAND_READS));
+    expect_no_reply(client,
+                    COMMAND(WORDS("EVAL", "return {{{{{{{{{7}}}}}}}}}", "1", "big"), .key = "big"));
+    expect_no_reply(client, COMMAND(WORDS("EVAL",
+                                          "local t = redis.call('GET', KEYS[1]):sub(1, 1e6) "
+                                          "local all = {} for i = 1, 20 do all[i] = t end "
+                                          "return all",
+                                          "1", "big"),
+                                    .key = "big"));
+    check_int(reply_of(client, COMMAND(WORDS("STRLEN", "big"), .key = "big"))->integer, 20000001);
+    check_int(redis_calls(server, "get") - began, 2); /* none was repeated */
+}
+
+/* A script may return any text as an error. What the library concludes from such words of its own
+ * requests, the server has become a replica or the slot has moved, it does not conclude here. */
+Law(command, whose_script_returns_an_error_tells_nothing_of_the_server)
+{
+    static const char *const errors[] = {"READONLY I am a replica", "MOVED 1 203.0.113.1:1",
+                                         "CLUSTERDOWN it is down", "NOAUTH who are you",
+                                         "LOADING I read"};
+    static struct events events;
+    hl_client *client = open_client(CLIENT(.on_event = count_event, .arg = &events));
+    hl_lock *lock = new_lock(client, "stock"), *next = new_lock(client, "{stock}next");
+    uint64_t nodes = 0;
+
+    expect_ok(hl_lock_acquire(lock, ERR));
+    reply_of(client, COMMAND(WORDS("TYPE", "stock"), .key = "stock"));
+    nodes = stats_of(client).nodes_now;
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        hl_reply *reply = NULL;
+        hl_error err = HL_ERROR_INIT;
+        int rc = hl_client_command(
+            client,
+            COMMAND(WORDS("EVAL", "return redis.error_reply(ARGV[1])", "1", "stock", errors[i]),
+                    .key = "stock", .timeout_ms = slow_ms(200)),
+            &reply, &err);
+        check_msg(rc == (strncmp(errors[i], "NOAUTH", 6) == 0 ? HL_EDENIED : HL_ESERVER),
+                  "%s: %s: %s", errors[i], hl_err_name(rc), err.text);
+        check(reply == NULL);
+        expect_ok(hl_lock_acquire(next, ERR));
+        expect_ok(hl_lock_release(next, ERR));
+        expect_held_by(client, lock, 1);
+    }
+    check_int(events_told(&events, HL_EVENT_DISCONNECTED), 0);
+    check_int(stats_of(client).nodes_now, nodes);
+    expect_ok(hl_lock_release(lock, ERR));
 }
 
 static atomic_int answered, wrong;

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/random.h"
 #include "lease/calls/replicas.h"
 
 #include <stdio.h>
@@ -117,6 +118,12 @@ static struct hli_link *call_link(const struct hli_call *call)
     return call->node ? call->node : hli_client_link(call->client, call->slot, call->lane);
 }
 
+/* NULL when memory is out. */
+static struct hli_link *call_lane(const struct hli_call *call)
+{
+    return call->kind->is_foreign ? hli_link_foreign(call_link(call)) : call_link(call);
+}
+
 /* Of a call for one node: is that still at the address that was asked for? */
 static bool call_has_node(const struct hli_call *call)
 {
@@ -198,7 +205,13 @@ static void call_wait_on(struct hli_call *call, bool was_refused)
 /* With the op's reference. What may be early is decided for the server's present term. */
 static void call_send_op(struct hli_call *call)
 {
-    struct hli_link *link = call_link(call);
+    struct hli_link *link = call_lane(call);
+
+    if (!link) {
+        call_end(call, HL_ENOMEM, hl_err_text(HL_ENOMEM));
+        call_unref(call);
+        return;
+    }
 
     if (call->node && !call_has_node(call)) {
         call_end(call, HL_ENOENT, "the node is not in use any more");
@@ -314,9 +327,19 @@ static void call_read(struct hli_call *call, const struct hli_answer *answer)
         hli_wait_wake(&call->wait);
 }
 
+/* A command of the program's own goes to where the map says, when that was read again: its answer
+ * may be made by a script. What is for one node is for no other. */
+static bool call_is_elsewhere(const struct hli_call *call, const struct hli_answer *answer)
+{
+    return call->kind->is_foreign && !call->node &&
+           (hli_answer_is(answer, "MOVED") || hli_answer_is(answer, "ASK"));
+}
+
 static bool call_may_retry(const struct hli_call *call, const struct hli_answer *answer)
 {
     switch (answer->verdict) {
+    case HLI_BOUNCED:
+        return call_is_elsewhere(call, answer);
     case HLI_REFUSED:
         return !call->kind->is_foreign || hli_answer_is_known(answer);
     case HLI_UNSENT:
@@ -328,13 +351,10 @@ static bool call_may_retry(const struct hli_call *call, const struct hli_answer 
     }
 }
 
-/* May it be sent again at once? A script of the caller's own is not loaded by the library, and what
- * is for one node is for no other. */
+/* May it be sent again at once? A script of the caller's own is not loaded by the library. */
 static bool call_may_go_again(const struct hli_call *call, const struct hli_answer *answer)
 {
-    bool is_moved = hli_answer_is(answer, "MOVED") || hli_answer_is(answer, "ASK");
-
-    return answer->verdict == HLI_BOUNCED && (!call->kind->is_foreign || (is_moved && !call->node));
+    return answer->verdict == HLI_BOUNCED && !call->kind->is_foreign;
 }
 
 static int call_failure(const struct hli_call *call, const struct hli_answer *answer)
@@ -428,7 +448,8 @@ static int call_block(struct hli_call *call)
     const struct hli_completion *completion = &call->async.completion;
     int cancelability = hli_cancelability_off();
 
-    hli_wait_lead(&call->wait, call_link(call));
+    if (!call->kind->is_foreign)
+        hli_wait_lead(&call->wait, call_link(call));
     call_send(call);
     hli_wait_block(&call->wait);
     hli_cancelability_restore(cancelability);
@@ -473,9 +494,11 @@ static int call_prepare(struct hli_call *call, const void *what)
 
     if (rc < 0)
         return rc;
-    return hli_args_end(&args, &call->op) < 0
-               ? hli_call_fail(call, HL_ENOMEM, "out of memory; nothing was sent")
-               : 0;
+    rc = hli_args_end(&args, &call->op);
+    if (rc == 0 && call->kind->is_foreign)
+        rc = hli_op_add_fence(&call->op, hli_random_u64() | 1);
+    call->op.stays = call->node != NULL;
+    return rc < 0 ? hli_call_fail(call, HL_ENOMEM, "out of memory; nothing was sent") : 0;
 }
 
 /* Ends a call that does not begin, and whose error is set. */
