@@ -133,6 +133,30 @@ struct hli_answer hli_answer_from(const struct hli_reply *reply)
                                .text = kind->says ? kind->says : text};
 }
 
+/* Parts of errors that have no code word of their own, behind one. */
+static const char *answer_denial(const char *text)
+{
+    static const char *const denials[] = {
+        "ERR invalid password",     "ERR invalid username-password",     "ERR no password is set",
+        "ERR without any password", "ERR wrong number of arguments for", "ERR unknown command"};
+    const size_t word = strlen("ERR ");
+
+    for (size_t i = 0; i < sizeof(denials) / sizeof(denials[0]); i++)
+        if (strncmp(text, denials[i], word) == 0 && strstr(text, denials[i] + word))
+            return denials[i];
+    return NULL;
+}
+
+bool hli_answer_denies_login(const struct hli_answer *answer)
+{
+    static const char *const words[] = {"WRONGPASS", "NOAUTH", "NOPERM", "DENIED"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (hli_answer_is(answer, words[i]))
+            return true;
+    return answer->text && answer_denial(answer->text);
+}
+
 void hli_answer_hide(struct hli_answer *answer, const char *secret)
 {
     enum { TELLTALE = 16 };
@@ -146,7 +170,7 @@ void hli_answer_hide(struct hli_answer *answer, const char *secret)
     explicit_bzero(beginning, sizeof(beginning));
     if (!repeats)
         return;
-    const char *shown = "ERR";
+    const char *denial = answer_denial(answer->text), *shown = denial ? denial : "ERR";
     for (size_t i = 0; i < words; i++)
         if (answer_begins(answer->text, answer_words[i].text))
             shown = answer_words[i].text;

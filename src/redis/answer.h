@@ -32,9 +32,14 @@ struct hli_answer {
 /* Sorts a reply. */
 struct hli_answer hli_answer_from(const struct hli_reply *reply);
 
-/* Cuts an error text down to its code word if it repeats the secret, or the beginning of a long
- * secret: some peers quote the command that they do not understand. secret may be NULL. */
+/* Cuts an error text down to its code word, and what it denies, if it repeats the secret, or the
+ * beginning of a long secret: some peers quote the command that they do not understand. secret may
+ * be NULL. */
 void hli_answer_hide(struct hli_answer *answer, const char *secret);
+
+/* Of the answer to AUTH: is the error text one that means no, as that of Redis 2.8 and later,
+ * Valkey, and proxies which judge logins themselves? Any other error passes. */
+bool hli_answer_denies_login(const struct hli_answer *answer);
 
 /* Does the error text begin with this code word? */
 bool hli_answer_is(const struct hli_answer *answer, const char *word);

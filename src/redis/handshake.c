@@ -15,22 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char hli_handshake_forgotten[] = "NOAUTH the server forgot the login that it had accepted";
+
 /* A server with too many clients sends this as its first answer to any command, and hangs up. */
 static const char handshake_full[] = "ERR max number of clients";
 
-/* Keeps the first word of the answer only: an old server or a proxy may repeat the password behind
- * it. */
 static void handshake_check_auth(struct hli_handshake *handshake, const struct hli_answer *answer)
 {
-    if (hli_answer_is(answer, handshake_full))
-        hli_fail(&handshake->err, HL_ESERVER, "%s", answer->text);
-    else if (answer->verdict == HLI_REFUSED &&
-             (hli_answer_is(answer, "LOADING") || hli_answer_is(answer, "BUSY")))
-        hli_fail(&handshake->err, HL_ESERVER, "%.*s", (int)strcspn(answer->text, " "),
-                 answer->text);
-    else if (answer->verdict != HLI_REPLIED)
-        hli_fail(&handshake->err, HL_EDENIED, "the server refused the user or password (%.*s)",
-                 (int)strcspn(answer->text, " "), answer->text);
+    hli_login_judge(answer, "the server refused the user or password", &handshake->err);
 }
 
 static void handshake_check_vital(struct hli_handshake *handshake, const struct hli_answer *answer)
@@ -48,6 +40,8 @@ static void handshake_check_kind(struct hli_handshake *handshake, const struct h
     for (size_t i = 0; i < sizeof(serious) / sizeof(serious[0]); i++)
         if (hli_answer_is(answer, serious[i]))
             hli_fail(&handshake->err, answer->code, "%s", answer->text);
+    if (handshake->has_login && hli_answer_is(answer, "NOAUTH"))
+        hli_fail(&handshake->err, HL_ESERVER, "%s", hli_handshake_forgotten);
 }
 
 static void handshake_check_id(struct hli_handshake *handshake, const struct hli_answer *answer)
@@ -240,6 +234,7 @@ bool hli_handshake_say(struct hli_handshake *handshake, struct hli_conn *conn,
     handshake->conn = conn;
     handshake->words = handshake->answers = 0;
     handshake->now = (struct hli_handshake_past){0};
+    handshake->has_login = login->password != NULL;
     handshake->tells_role = false;
     handshake->offset = handshake->uptime_s = -1;
     handshake->err = (hl_error)HL_ERROR_INIT;

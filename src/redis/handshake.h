@@ -39,6 +39,7 @@ struct hli_handshake { /* loop thread */
     int64_t grace_ms;          /* failover_grace_ms, of a connection for commands; set as that */
     bool asks_bounds;          /* with grace_ms: how long an old master goes on; set as that */
     struct hli_term_said term; /* with grace_ms */
+    bool has_login;            /* AUTH was sent, so that NOAUTH is no denial, but passes */
     bool tells_role;           /* the server answered ROLE */
     int64_t uptime_s;          /* the server's; -1: it does not tell */
     /* By the last answer to ROLE: the replication offset of the master (-1: unknown), and that of
@@ -47,6 +48,9 @@ struct hli_handshake { /* loop thread */
     unsigned replicas; /* how many it has, if offset is known */
     hl_error err;      /* the first reason not to use the server; code 0 when there is none */
 };
+
+/* A proxy whose connection to the server was replaced answers NOAUTH to what follows a login. */
+extern const char hli_handshake_forgotten[];
 
 /* Sends all commands, with AUTH if the login has a password. False when the connection is not open
  * or memory is out. */

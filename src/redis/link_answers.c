@@ -168,6 +168,14 @@ static void link_meet_replica(struct hli_link *link)
     link->events->unusable(link, &err);
 }
 
+/* The request did not run. The next connection logs in again. */
+static void link_lose_login(struct hli_link *link, struct hli_answer *answer)
+{
+    hli_link_fail(link, HL_ESERVER, hli_handshake_forgotten);
+    *answer = (struct hli_answer){
+        .verdict = HLI_UNSENT, .code = HL_ESERVER, .text = hli_handshake_forgotten};
+}
+
 static bool link_on_answered(struct hli_conn *conn, struct hli_op *op, struct hli_answer *answer)
 {
     struct hli_link *link = link_of(conn);
@@ -179,6 +187,9 @@ static bool link_on_answered(struct hli_conn *conn, struct hli_op *op, struct hl
         link_lose_step(link, answer);
     else if (hli_answer_is(answer, "READONLY"))
         link_meet_replica(link);
+    else if (link->state == HLI_LINK_UP && hli_answer_is(answer, "NOAUTH") &&
+             link->handshake[HLI_LINK_COMMANDS].has_login)
+        link_lose_login(link, answer);
     else
         link_check_answer(link, op, answer);
     return false;

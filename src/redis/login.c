@@ -3,6 +3,7 @@
 /* Logins: their memory, their command, their times. */
 #include "redis/login.h"
 
+#include "base/error.h"
 #include "base/secret.h"
 
 #include <hirelock/error.h>
@@ -69,6 +70,22 @@ int hli_login_write(const struct hli_login *login, struct hli_op *op)
     op->length = (size_t)(to - bytes);
     op->script = -1;
     return 0;
+}
+
+int hli_login_judge(const struct hli_answer *answer, const char *what, hl_error *err)
+{
+    /* The first answer to any command of a client too many. */
+    static const char full[] = "ERR max number of clients";
+
+    if (answer->verdict == HLI_REPLIED)
+        return 0;
+    if (hli_answer_is(answer, full))
+        return hli_fail(err, HL_ESERVER, "%s", answer->text);
+    int length = (int)strcspn(answer->text, " ");
+    if (hli_answer_denies_login(answer))
+        return hli_fail(err, HL_EDENIED, "%s (%.*s)", what, length, answer->text);
+    return hli_fail(err, HL_ESERVER, "the login was neither accepted nor denied (%.*s)", length,
+                    answer->text);
 }
 
 hli_ns hli_login_renew_at(const struct hli_login *login, uint64_t random)

@@ -23,6 +23,12 @@ void hli_login_deinit(struct hli_login *login); /* wipes them */
  * Errors: HL_ENOMEM. */
 int hli_login_write(const struct hli_login *login, struct hli_op *op);
 
+/* Reads the answer to AUTH. Returns 0: accepted; HL_EDENIED only by the words that mean it;
+ * HL_ESERVER: any other error, which passes: the server is loading, or a proxy has lost it. `what`
+ * begins the error of a denial: "the server refused the user or password". Of the answer only the
+ * code word is shown, as an old server or a proxy may repeat the password behind it. */
+int hli_login_judge(const struct hli_answer *answer, const char *what, hl_error *err);
+
 /* When to ask for the next one: after 70 to 80 % of its life, and no sooner than after a second;
  * HLI_NEVER for a login without end. */
 hli_ns hli_login_renew_at(const struct hli_login *login, uint64_t random);

@@ -33,25 +33,18 @@ static void relogin_fail(struct hli_relogin *relogin, const char *reason)
                   hli_login_retry_at(relogin->expires_at, hli_now()));
 }
 
-/* Some peers quote the password behind the first word. */
-static void relogin_refused(struct hli_relogin *relogin, const struct hli_answer *answer)
-{
-    char text[96];
-
-    snprintf(text, sizeof(text), "the server refused the user or password (%.*s)",
-             (int)strcspn(answer->text, " "), answer->text);
-    relogin_fail(relogin, text);
-}
-
 /* True if the answer is one, and good; the bytes are wiped. */
 static bool relogin_is_accepted(struct hli_relogin *relogin, const struct hli_answer *answer)
 {
+    hl_error err;
+
     hli_op_wipe(&relogin->auth);
     if (answer->verdict == HLI_UNKNOWN || answer->verdict == HLI_UNSENT)
         return false; /* the link is lost */
-    if (answer->verdict != HLI_REPLIED)
-        relogin_refused(relogin, answer);
-    return answer->verdict == HLI_REPLIED;
+    if (hli_login_judge(answer, "the server refused the user or password", &err) == 0)
+        return true;
+    relogin_fail(relogin, err.text);
+    return false;
 }
 
 static struct hli_relogin *relogin_of(struct hli_op *op)

@@ -74,9 +74,8 @@ static void scout_on_auth(struct hli_inquiry *inquiry, const struct hli_answer *
 {
     struct hli_scout *scout = inquiry->arg;
 
-    if (scout->is_out && answer->verdict != HLI_REPLIED && scout->err.code == 0)
-        hli_fail(&scout->err, HL_EDENIED, "the server refused the user or password (%.*s)",
-                 (int)strcspn(answer->text, " "), answer->text);
+    if (scout->is_out && scout->err.code == 0)
+        hli_login_judge(answer, "the server refused the user or password", &scout->err);
 }
 
 /* A node that is cut off from the majority has an old map. */

@@ -111,14 +111,11 @@ void hli_sentinel_blame(struct hli_sentinel *sentinel, int code, const char *tex
 void hli_sentinel_on_auth(struct hli_inquiry *inquiry, const struct hli_answer *answer)
 {
     struct hli_sentinel *sentinel = inquiry->arg;
-    char text[96];
+    hl_error err;
 
     sentinel->has_answered = true;
-    if (answer->verdict == HLI_REPLIED)
-        return;
-    snprintf(text, sizeof(text), "it refused sentinel_username or sentinel_password (%.*s)",
-             (int)strcspn(answer->text, " "), answer->text);
-    hli_sentinel_blame(sentinel, HL_EDENIED, text);
+    if (hli_login_judge(answer, "it refused sentinel_username or sentinel_password", &err) < 0)
+        hli_sentinel_blame(sentinel, err.code, err.text);
 }
 
 /* A refusal (by ACL) leaves the epoch unknown. */

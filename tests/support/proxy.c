@@ -247,6 +247,7 @@ void proxy_pass(struct proxy *proxy)
     proxy->special_count = 0;
     proxy->faults.cut_armed = false;
     proxy->faults.drops_left = 0;
+    proxy->faults.answer_words[0] = '\0';
     proxy->refusing = false;
     proxy_end(proxy);
 }
@@ -324,6 +325,28 @@ void proxy_drop_messages(struct proxy *proxy, const char *part, int count)
     proxy_end(proxy);
 }
 
+static int proxy_read_int(struct proxy *proxy, const int *value)
+{
+    pthread_mutex_lock(&proxy->mutex);
+    int result = *value;
+    pthread_mutex_unlock(&proxy->mutex);
+    return result;
+}
+
+void proxy_answer(struct proxy *proxy, const char *words, const char *error)
+{
+    struct proxy_faults *faults = &proxy->faults;
+    proxy_begin(proxy);
+    snprintf(faults->answer_words, sizeof faults->answer_words, "%s", words ? words : "");
+    snprintf(faults->answer_error, sizeof faults->answer_error, "%s", error ? error : "");
+    proxy_end(proxy);
+}
+
+int proxy_answered(struct proxy *proxy)
+{
+    return proxy_read_int(proxy, &proxy->faults.answered);
+}
+
 void proxy_refuse(struct proxy *proxy, bool refuse)
 {
     proxy_begin(proxy);
@@ -343,14 +366,6 @@ void proxy_kill(struct proxy *proxy, int which)
 void proxy_kill_all(struct proxy *proxy)
 {
     proxy_kill(proxy, PROXY_EVERY);
-}
-
-static int proxy_read_int(struct proxy *proxy, const int *value)
-{
-    pthread_mutex_lock(&proxy->mutex);
-    int result = *value;
-    pthread_mutex_unlock(&proxy->mutex);
-    return result;
 }
 
 int proxy_cuts(struct proxy *proxy)

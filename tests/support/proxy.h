@@ -60,6 +60,12 @@ int proxy_cuts(struct proxy *proxy); /* the number of cuts so far, of both kinds
 void proxy_drop_messages(struct proxy *proxy, const char *part, int count);
 int proxy_dropped(struct proxy *proxy);
 
+/* As a proxy that has lost its server: answers commands that begin with these words by this error,
+ * "ERR upstream failure"; NULL: none any more. The server (no cluster) must let the client run EVAL
+ * before it has logged in. */
+void proxy_answer(struct proxy *proxy, const char *words, const char *error);
+int proxy_answered(struct proxy *proxy);
+
 void proxy_refuse(struct proxy *proxy, bool refuse); /* refuses connects, like a dead server */
 void proxy_kill(struct proxy *proxy, int which);     /* sends RST, and forgets the kept bytes */
 void proxy_kill_all(struct proxy *proxy);

@@ -5,6 +5,7 @@
 #include "proxy_pipe.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -35,7 +36,8 @@ void proxy_pipe_close(struct proxy_pipe *pipe, enum proxy_cut how)
     byte_queue_clear(&pipe->way[PROXY_UP].queue);
     byte_queue_clear(&pipe->way[PROXY_DOWN].queue);
     free(pipe->message);
-    pipe->message = NULL;
+    free(pipe->command);
+    pipe->message = pipe->command = NULL;
     pipe->closed = true;
 }
 
@@ -79,13 +81,13 @@ static void proxy_pipe_end_message(struct proxy_pipe *pipe, struct proxy_faults 
     pipe->message_length = 0;
 }
 
-static void proxy_pipe_grow_message(struct proxy_pipe *pipe, const char *bytes, size_t length)
+static void proxy_pipe_grow(char **text, size_t *text_length, const char *bytes, size_t length)
 {
-    char *grown = realloc(pipe->message, pipe->message_length + length);
+    char *grown = realloc(*text, *text_length + length);
     must(grown);
-    memcpy(grown + pipe->message_length, bytes, length);
-    pipe->message = grown;
-    pipe->message_length += length;
+    memcpy(grown + *text_length, bytes, length);
+    *text = grown;
+    *text_length += length;
 }
 
 /* Values are kept back whole only while messages are to be lost; else bytes pass as they come. */
@@ -98,7 +100,7 @@ static void proxy_pipe_take_down(struct proxy_pipe *pipe, struct proxy_faults *f
         bool keep = pipe->message || (between && faults->drops_left > 0);
         size_t taken = resp_scan_take(&pipe->scan, bytes, length, &ended);
         if (keep)
-            proxy_pipe_grow_message(pipe, bytes, taken);
+            proxy_pipe_grow(&pipe->message, &pipe->message_length, bytes, taken);
         else
             byte_queue_push(&pipe->way[PROXY_DOWN].queue, bytes, taken, due_ns);
         if (keep && (ended || pipe->scan.lost))
@@ -106,6 +108,47 @@ static void proxy_pipe_take_down(struct proxy_pipe *pipe, struct proxy_faults *f
         bytes += taken;
         length -= taken;
     }
+}
+
+/* The server itself gives the error, at its place among the other answers. */
+static void proxy_pipe_put_error(struct proxy_pipe *pipe, const char *error, int64_t due_ns)
+{
+    static const char script[] = "return redis.error_reply(ARGV[1])";
+    char command[256];
+    int length = snprintf(command, sizeof command,
+                          "*4\r\n$4\r\nEVAL\r\n$%zu\r\n%s\r\n$1\r\n0\r\n$%zu\r\n%s\r\n",
+                          strlen(script), script, strlen(error), error);
+    must(length > 0 && (size_t)length < sizeof command);
+    byte_queue_push(&pipe->way[PROXY_UP].queue, command, (size_t)length, due_ns);
+}
+
+/* Commands are taken one by one only while some of them are answered; else bytes pass as they come.
+ */
+static void proxy_pipe_take_up(struct proxy_pipe *pipe, struct proxy_faults *faults,
+                               const char *bytes, size_t length, int64_t due_ns)
+{
+    struct byte_queue *queue = &pipe->way[PROXY_UP].queue;
+    struct resp_command command;
+    ssize_t used = 0;
+    size_t at = 0;
+    if (!faults->answer_words[0] && pipe->command_length == 0) {
+        byte_queue_push(queue, bytes, length, due_ns);
+        return;
+    }
+    proxy_pipe_grow(&pipe->command, &pipe->command_length, bytes, length);
+    while ((used = resp_command_parse(&command, pipe->command + at, pipe->command_length - at)) >
+           0) {
+        if (faults->answer_words[0] && resp_command_begins(&command, faults->answer_words)) {
+            proxy_pipe_put_error(pipe, faults->answer_error, due_ns);
+            faults->answered++;
+        } else {
+            byte_queue_push(queue, pipe->command + at, (size_t)used, due_ns);
+        }
+        at += (size_t)used;
+    }
+    must(used == 0);
+    pipe->command_length -= at;
+    memmove(pipe->command, pipe->command + at, pipe->command_length);
 }
 
 /* One read; false when there is nothing (more) to read. */
@@ -129,7 +172,7 @@ static bool proxy_pipe_read(struct proxy_pipe *pipe, enum proxy_direction direct
         return true;
     }
     proxy_pipe_keep_opening(pipe, bytes, (size_t)got);
-    byte_queue_push(&way->queue, bytes, (size_t)got, due_ns);
+    proxy_pipe_take_up(pipe, faults, bytes, (size_t)got, due_ns);
     return true;
 }
 

@@ -32,6 +32,8 @@ struct proxy_faults {
     char drop_part[128];
     int drops_left;
     int dropped;
+    char answer_words[64], answer_error[128]; /* "": none is answered */
+    int answered;
 };
 
 struct proxy_direction_state {
@@ -51,6 +53,8 @@ struct proxy_pipe {
     struct resp_scan scan; /* of the bytes from the server */
     char *message;         /* the value under way, kept back while messages are dropped */
     size_t message_length;
+    char *command; /* from the client, not whole yet, while commands are answered */
+    size_t command_length;
     char opening[4096]; /* the first bytes from the client */
     size_t opening_length;
 };

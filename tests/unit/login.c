@@ -121,3 +121,54 @@ Test(secret, is_empty_at_first_and_may_be_of_any_length)
     check(!hli_secret_new(SIZE_MAX / 4));
     hli_secret_free(NULL);
 }
+
+static int judged(const char *error, hl_error *err)
+{
+    const struct hli_answer answer = {.verdict = HLI_REFUSED, .code = HL_ESERVER, .text = error};
+
+    return hli_login_judge(&answer, "it refused", err);
+}
+
+/* The words of Redis 2.8 to 8, Valkey 8 and proxies. */
+Test(login, is_denied_by_the_words_that_mean_it)
+{
+    static const char *const denials[] = {
+        "WRONGPASS invalid username-password pair or user is disabled.",
+        "WRONGPASS invalid username-password pair",
+        "NOAUTH Authentication required.",
+        "NOPERM this user has no permissions",
+        "DENIED Redis is running in protected mode",
+        "ERR invalid password",
+        "ERR Client sent AUTH, but no password is set",
+        "ERR AUTH <password> called without any password configured for the default user. Are you "
+        "sure your configuration is correct?",
+        "ERR wrong number of arguments for 'auth' command",
+        "ERR unknown command 'AUTH', with args beginning with: "};
+
+    for (size_t i = 0; i < sizeof denials / sizeof denials[0]; i++) {
+        hl_error err = HL_ERROR_INIT;
+        check_int(judged(denials[i], &err), HL_EDENIED);
+        check_has(err.text, "it refused (");
+        check(strlen(err.text) < sizeof "it refused (WRONGPASS)");
+    }
+}
+
+Test(login, is_not_denied_by_errors_that_pass)
+{
+    static const char *const others[] = {"ERR upstream failure",
+                                         "no upstream host",
+                                         "ERR server is being restarted, try again",
+                                         "LOADING Redis is loading the dataset in memory",
+                                         "BUSY Redis is busy running a script",
+                                         "ERR max number of clients reached",
+                                         "MASTERDOWN Link with MASTER is down",
+                                         "",
+                                         "invalid password"};
+
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        hl_error err = HL_ERROR_INIT;
+        check_int(judged(others[i], &err), HL_ESERVER);
+        check(err.text[0] != '\0');
+    }
+    check_int(hli_login_judge(&(struct hli_answer){.verdict = HLI_REPLIED}, "", NULL), 0);
+}
