@@ -210,7 +210,20 @@ int hli_op_add_fence(struct hli_op *op, uint64_t number)
     return 0;
 }
 
-/* A user may have no right to PING, and a server may have renamed it. */
+/* A user may have no right to PING, a server may have renamed it, and a proxy may allow no
+ * argument.
+ */
+static bool fence_is_refused(const char *error)
+{
+    static const char *const refusals[] = {"NOPERM", "unknown command",
+                                           "wrong number of arguments"};
+
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+        if (strstr(error, refusals[i]))
+            return true;
+    return false;
+}
+
 enum hli_fence hli_op_fence_answer(const struct hli_op *op, const struct hli_reply *reply)
 {
     char number[OP_FENCE + 1];
@@ -222,9 +235,7 @@ enum hli_fence hli_op_fence_answer(const struct hli_op *op, const struct hli_rep
     case HLI_REPLY_STATUS:
         return strcmp(reply->text, "PONG") == 0 ? HLI_FENCE_ANSWERED : HLI_FENCE_NOT;
     case HLI_REPLY_ERROR:
-        return strncmp(reply->text, "NOPERM ", 7) == 0 || strstr(reply->text, "unknown command")
-                   ? HLI_FENCE_ANSWERED
-                   : HLI_FENCE_NOT;
+        return fence_is_refused(reply->text) ? HLI_FENCE_ANSWERED : HLI_FENCE_NOT;
     default:
         return HLI_FENCE_NOT;
     }

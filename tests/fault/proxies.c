@@ -5,8 +5,9 @@
  * outage, whichever command it meets, and no denial. Servers without some of the commands. */
 
 #include "support/actor.h"
+#include "support/command.h"
 #include "support/events.h"
-#include "support/kit.h"
+#include "support/fake_server.h"
 #include "support/proxy.h"
 
 #include <stdio.h>
@@ -121,6 +122,37 @@ ProxyLaw(that_denies_the_login_says_so_at_once)
     expect_denied("WRONGPASS invalid username-password pair or user is disabled.");
     expect_denied("ERR invalid password not-to-be-shown");
     expect_denied("ERR Client sent AUTH, but no password is set");
+}
+
+/* As Envoy: PING has no argument, and is answered by the proxy itself. */
+static bool answer_as_envoy(const struct resp_command *command, struct fake_reply *reply, void *arg)
+{
+    if (resp_command_begins(command, "PING") && command->argc == 2)
+        fake_reply_text(reply, arg);
+    else if (resp_command_begins(command, "GET"))
+        fake_reply_text(reply, "$4\r\nfive\r\n");
+    else
+        return false;
+    return true;
+}
+
+static void expect_commands_served(char *pong)
+{
+    struct fake_server *fake = fake_server_start(answer_as_envoy, pong);
+    hl_client *user = open_client_at(fake_server_url(fake), NULL);
+
+    for (int i = 0; i < 3; i++)
+        check_str(reply_of(user, COMMAND(WORDS("GET", "n"), .key = "n"))->text, "five");
+    check_int(fake_server_accepted(fake), 3); /* none was dropped */
+    close_client(user);
+    fake_server_stop(fake);
+}
+
+Test(proxy, that_answers_ping_itself_serves_commands)
+{
+    expect_commands_served("+PONG\r\n");
+    expect_commands_served("-wrong number of arguments for command\r\n");
+    expect_commands_served("-NOPERM User app has no permissions to run the 'ping' command\r\n");
 }
 
 #define MissingLaw(name) Test(missing_command, name, .fini = server_down)
