@@ -205,7 +205,6 @@ void hli_link_free(struct hli_link *link)
     }
     hli_op_deinit(&link->kill);
     hli_op_deinit(&link->keeps_op);
-    hli_loader_deinit(&link->loader);
     hli_pubsub_deinit(&link->pubsub);
     hli_relogin_deinit(&link->relogin);
     hli_login_ask_deinit(&link->login);

@@ -4,53 +4,91 @@
 #include "redis/loader.h"
 
 #include "base/check.h"
-#include "base/error.h"
+
+#include <hirelock/error.h>
+
+#include <stdio.h>
+#include <stdlib.h>
 
 /* Bounces in a row, more than an occasional SCRIPT FLUSH causes. Behind a proxy, for example,
  * SCRIPT LOAD and EVALSHA may reach different servers. */
 enum { LOADER_BOUNCES = 8 };
 
-static void loader_done(struct hli_op *op, const struct hli_answer *answer)
-{
-    struct hli_loader_script *script = HLI_OF(op, struct hli_loader_script, op);
+_Static_assert(HLI_SCRIPT_COUNT <= 64, "each script has a bit");
 
-    script->in_flight = false;
-    if (answer->verdict != HLI_REFUSED && answer->verdict != HLI_FAILED)
-        return;
-    script->verdict = answer->verdict;
-    hli_fail(&script->refused, answer->code, "SCRIPT LOAD: %s", answer->text);
+struct loader_load {
+    struct hli_op op;
+    struct hli_loader *loader;
+    int script;
+};
+
+static uint64_t loader_bit(int script)
+{
+    return UINT64_C(1) << script;
+}
+
+static void loader_note(struct hli_loader *loader, const struct hli_answer *answer)
+{
+    loader->verdict = answer->verdict;
+    loader->code = answer->code;
+    snprintf(loader->text, sizeof(loader->text), "SCRIPT LOAD: %s", answer->text);
+}
+
+static void load_done(struct hli_op *op, const struct hli_answer *answer)
+{
+    struct loader_load *load = HLI_OF(op, struct loader_load, op);
+    struct hli_loader *loader = load->loader;
+
+    loader->in_flight &= ~loader_bit(load->script);
+    if (answer->verdict == HLI_REFUSED || answer->verdict == HLI_FAILED) {
+        loader->refused |= loader_bit(load->script);
+        loader_note(loader, answer);
+    }
+    hli_op_deinit(op);
+    free(load);
 }
 
 void hli_loader_init(struct hli_loader *loader, struct hli_conn *conn)
 {
     *loader = (struct hli_loader){.conn = conn};
-    for (int i = 0; i < HLI_SCRIPT_COUNT; i++)
-        loader->script[i].op.done = loader_done;
-}
-
-void hli_loader_deinit(struct hli_loader *loader)
-{
-    for (int i = 0; i < HLI_SCRIPT_COUNT; i++)
-        hli_op_deinit(&loader->script[i].op);
 }
 
 void hli_loader_reset(struct hli_loader *loader)
 {
-    for (int i = 0; i < HLI_SCRIPT_COUNT; i++)
-        loader->script[i].refused.code = 0;
+    loader->refused = 0;
 }
 
-static bool loader_send(struct hli_loader *loader, int id)
+static struct loader_load *load_new(struct hli_loader *loader, int script)
 {
-    const struct hli_script *source = hli_script_get((hli_script_id)id);
-    struct hli_loader_script *script = &loader->script[id];
+    const struct hli_script *source = hli_script_get((hli_script_id)script);
+    struct loader_load *load = calloc(1, sizeof(*load));
     const struct hli_bytes words[] = {
         hli_bytes_of("SCRIPT"), hli_bytes_of("LOAD"), {source->text, source->length}};
 
-    if (!script->op.bytes && hli_op_command(&script->op, words, 3) < 0)
+    if (!load || hli_op_command(&load->op, words, 3) < 0) {
+        free(load);
+        return NULL;
+    }
+    load->op.done = load_done;
+    load->loader = loader;
+    load->script = script;
+    return load;
+}
+
+/* False when memory is out. */
+static bool loader_send(struct hli_loader *loader, int script)
+{
+    struct loader_load *load = load_new(loader, script);
+
+    if (!load)
         return false;
+    loader->in_flight |= loader_bit(script);
     /* In one write with the sender's next request, or a SCRIPT FLUSH could come between them. */
-    script->in_flight = hli_conn_send(loader->conn, &script->op, HLI_CONN_WITH_NEXT);
+    if (hli_conn_send(loader->conn, &load->op, HLI_CONN_WITH_NEXT))
+        return true;
+    loader->in_flight &= ~loader_bit(script);
+    hli_op_deinit(&load->op);
+    free(load);
     return true;
 }
 
@@ -59,12 +97,12 @@ void hli_loader_answered(struct hli_loader *loader, const struct hli_op *op,
 {
     if (answer->verdict != HLI_BOUNCED || op->script < 0)
         return;
-    struct hli_loader_script *script = &loader->script[op->script];
-    if (script->refused.code < 0) {
+    uint64_t script = loader_bit(op->script);
+    if (loader->refused & script) {
         *answer = (struct hli_answer){
-            .verdict = script->verdict, .code = script->refused.code, .text = script->refused.text};
-        script->refused.code = 0;
-    } else if (!script->in_flight && !loader_send(loader, op->script)) {
+            .verdict = loader->verdict, .code = loader->code, .text = loader->text};
+        loader->refused &= ~script;
+    } else if (!(loader->in_flight & script) && !loader_send(loader, op->script)) {
         *answer =
             (struct hli_answer){.verdict = HLI_REFUSED, .code = HL_ENOMEM, .text = "out of memory"};
     } else if (op->bounces >= LOADER_BOUNCES) {

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 enum {
-    OUTBOX_ROUNDS = 4, /* writes of a caller for other threads; then the loop goes on */
-    OUTBOX_USUAL_BYTES = 8 * 1024,
+    OUTBOX_ROUNDS = 4,             /* writes of a caller for other threads; then the loop goes on */
+    OUTBOX_USUAL_BYTES = 4 * 1024, /* ten requests of locks */
     OUTBOX_KEPT_BYTES = 64 * 1024, /* larger buffers are freed after the write */
 };
 
@@ -44,7 +44,8 @@ static void outbox_free(struct hli_outbox_buffer *batch)
 /* Makes room for `length` bytes at the end. Errors: HL_ENOMEM, and nothing is changed. */
 static int outbox_reserve(struct hli_outbox_buffer *batch, size_t length)
 {
-    size_t used = batch->end - batch->start, size = 2 * (used + length);
+    size_t used = batch->end - batch->start;
+    size_t size = batch->data ? 2 * (used + length) : length;
 
     if (batch->size - batch->end >= length)
         return 0;
