@@ -160,6 +160,17 @@ static void handshake_add_kill(struct hli_handshake *handshake)
         handshake_send(handshake, handshake_check_kind);
 }
 
+/* Redis has 40 digits. Of a shorter one the lines behind it are no part: they may change. */
+static void handshake_note_run_id(struct hli_handshake *handshake, const char *line)
+{
+    size_t length = strcspn(line, "\r\n");
+
+    if (length > HLI_RUN_ID_LENGTH)
+        length = HLI_RUN_ID_LENGTH;
+    memcpy(handshake->now.run_id, line, length);
+    handshake->now.run_id[length] = '\0';
+}
+
 static void handshake_check_info(struct hli_handshake *handshake, const struct hli_answer *answer)
 {
     static const char key[] = "run_id:", uptime_key[] = "uptime_in_seconds:";
@@ -175,8 +186,8 @@ static void handshake_check_info(struct hli_handshake *handshake, const struct h
     if (uptime)
         handshake->uptime_s = strtoll(uptime + strlen(uptime_key), NULL, 10);
     const char *at = strstr(answer->reply->text, key);
-    if (at && strlen(at) >= strlen(key) + HLI_RUN_ID_LENGTH)
-        memcpy(handshake->now.run_id, at + strlen(key), HLI_RUN_ID_LENGTH);
+    if (at)
+        handshake_note_run_id(handshake, at + strlen(key));
     if (handshake->past.id != 0 && handshake->now.run_id[0] &&
         strcmp(handshake->now.run_id, handshake->past.run_id) == 0)
         handshake_add_kill(handshake);

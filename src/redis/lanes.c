@@ -278,40 +278,60 @@ static void lanes_shrink(void *arg)
         lanes_look_again(lanes);
 }
 
-static void lane_killed(struct hli_op *op, const struct hli_answer *answer)
+/* All that this lane sent has run, or never will. The first lane serves its names until it is back,
+ * with another number. Not if it is back already. */
+static void lane_close(struct hli_link *link)
 {
-    (void)answer;
-    hli_op_deinit(op);
+    atomic_uint *lane = &link->lanes->open[lane_place(link)];
+    hl_error err = HL_ERROR_INIT;
+
+    if (link->state == HLI_LINK_UP || atomic_load(lane) == 0)
+        return;
+    atomic_store(lane, 0);
+    hli_link_problem(link, &err);
+    link->listener.failed(link, &err, link->listener.arg);
 }
 
-/* What this lane has sent runs before what the first one sends from now on, or never. False if that
- * is not sure yet. */
-static bool lane_kill_past(struct hli_link *link)
+/* A server may have no CLIENT KILL for this user. One that cannot run it now is asked again by the
+ * next attempt that fails, and so is the next one when the connection of the first lane is lost. */
+static void lane_killed(struct hli_op *op, const struct hli_answer *answer)
 {
-    const struct hli_handshake_past *past = &link->handshake[HLI_LINK_COMMANDS].past;
-    struct hli_handshake *first = &link->first->handshake[HLI_LINK_COMMANDS];
+    struct hli_link *link = HLI_OF(op, struct hli_link, kill);
 
+    hli_op_deinit(op);
+    if (answer->verdict == HLI_REPLIED || answer->verdict == HLI_FAILED)
+        lane_close(link);
+}
+
+/* Has the first lane the end of this one under way? */
+static bool lane_kills_past(struct hli_link *link)
+{
     if (link->kill.bytes)
-        return false;
-    if (past->id == 0 || strcmp(past->run_id, first->now.run_id) != 0)
         return true;
     link->kill.done = lane_killed;
-    if (hli_handshake_write_kill(past, &link->kill) == 0 &&
-        hli_conn_send(first->conn, &link->kill, HLI_CONN_AT_ONCE))
+    if (hli_handshake_write_kill(&link->handshake[HLI_LINK_COMMANDS].past, &link->kill) == 0 &&
+        hli_conn_send(link->first->conn, &link->kill, HLI_CONN_AT_ONCE))
         return true;
     hli_op_deinit(&link->kill);
     return false;
 }
 
-/* An attempt to connect has failed, while the server is in use: the first lane serves the names of
- * this one until it is back, with another number. */
-static void lane_close(struct hli_link *link)
+/* An attempt to connect has failed, while the server is in use: the lane is closed when its last
+ * requests are ended for certain. True if that is told then. */
+static bool lane_begin_close(struct hli_link *link)
 {
-    atomic_uint *lane = &link->lanes->open[lane_place(link)];
+    const struct hli_handshake_past *past = &link->handshake[HLI_LINK_COMMANDS].past;
+    const struct hli_link *first = link->first;
+    bool is_past =
+        past->id == 0 || strcmp(past->run_id, first->handshake[HLI_LINK_COMMANDS].now.run_id) != 0;
 
-    if (link->first->state == HLI_LINK_UP && atomic_load(lane) != 0 &&
-        !hli_link_is_confirmed(link) && lane_kill_past(link))
-        atomic_store(lane, 0);
+    if (first->state != HLI_LINK_UP || atomic_load(&link->lanes->open[lane_place(link)]) == 0 ||
+        hli_link_is_confirmed(link))
+        return false;
+    if (!is_past)
+        return lane_kills_past(link);
+    lane_close(link);
+    return true;
 }
 
 /* Sentinels may replace a master that lives on. Once for each term. */
@@ -359,8 +379,8 @@ static void lane_on_settled(struct hli_link *link, bool was_up, const hl_error *
         lanes_each(link->lanes, lane_share_problem);
     else if (was_up && first->state == HLI_LINK_UP)
         hli_handshake_beat(&first->handshake[HLI_LINK_COMMANDS], false);
-    if (link != first && !was_up)
-        lane_close(link);
+    if (link != first && !was_up && lane_begin_close(link))
+        return;
     if (lane_was_open(link))
         (was_up ? link->listener.down : link->listener.failed)(link, err, link->listener.arg);
     else

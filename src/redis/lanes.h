@@ -38,8 +38,8 @@ void hli_lanes_located(struct hli_link *first, const struct hli_address *address
 void hli_lanes_drop(struct hli_link *link, const char *reason);
 
 /* The lane of this number, if it is open at the server of this first lane; else the first one,
- * whose number is 0. A lane that is lost alone stays open until an attempt to connect fails: then
- * all that it sent has run, or never will, when the first lane's next request runs. Any thread. */
+ * whose number is 0. A lane that is lost alone stays open until an attempt to connect has failed
+ * and all that it sent has run, or never will. Any thread. */
 struct hli_link *hli_link_lane(struct hli_link *first, unsigned lane);
 
 /* Is it the lane for names whose requests replicas confirm? Any thread. */

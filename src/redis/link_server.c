@@ -27,10 +27,10 @@ static void link_meet_term(struct hli_link *link)
 }
 
 /* Redis tells the difference of two times, each cut to whole seconds: the uptime may be up to a
- * second less. */
+ * second less. Thirty years are no uptime. */
 static hli_ns link_began(const struct hli_link *link, int64_t uptime_s)
 {
-    if (uptime_s < 0)
+    if (uptime_s < 0 || uptime_s > INT64_C(1000000000))
         return HLI_NEVER;
     return uptime_s == 0 ? link->up_since : link->up_since - (uptime_s - 1) * 1000000000;
 }

@@ -78,7 +78,7 @@ const char *hli_term_advice(const struct hli_term_said *said, int64_t old_master
         return "failover_grace_ms: min-replicas-to-write or min-replicas-max-lag is 0, so that a "
                "master that is cut off goes on for ever, and two owners may hold a lock: set them, "
                "and old_master_ms to min-replicas-max-lag at least";
-    if (said->max_lag_s > 0 && old_master_ms < said->max_lag_s * 1000)
+    if (said->max_lag_s > old_master_ms / 1000)
         return "failover_grace_ms: old_master_ms is less than min-replicas-max-lag, the time for "
                "which a master that is cut off goes on: two owners may hold a lock meanwhile";
     return NULL;
@@ -90,7 +90,7 @@ static hli_ns term_grace_until(const struct hli_term_said *said)
 {
     int64_t left_ms = said->grace_left_ms;
 
-    return left_ms > 0 ? hli_after_ms(said->told_at, left_ms + left_ms / 100 + 2) : 0;
+    return left_ms > 0 ? hli_after_ms(hli_after_ms(said->told_at, left_ms), left_ms / 100 + 2) : 0;
 }
 
 void hli_term_meet(struct hli_term *term, struct hli_term *first, const struct hli_term_said *said)

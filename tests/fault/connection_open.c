@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "connection_fixture.h"
+#include "lease/calls/client.h"
 #include "support/fake_server.h"
 #include "support/listener.h"
 #include "support/raw_client.h"
@@ -403,6 +404,33 @@ Test(connection_open, two_connections_that_lead_to_two_servers_are_refused)
     check_msg(strstr(err.text, "two servers"), "%s", err.text);
     atomic_store(&twins.apart, 0);
     hl_client *client = open_client_at(fake_server_url(fake), &options);
+    close_client(client);
+    fake_server_stop(fake);
+}
+
+/* The lines behind it may change from one answer to the next. */
+static bool brief_answer(const struct resp_command *command, struct fake_reply *reply, void *arg)
+{
+    char info[160];
+    if (!resp_command_begins(command, "INFO"))
+        return false;
+    snprintf(info, sizeof info,
+             "# Server\r\nrun_id:7c2\r\nserver_time_usec:%d\r\n"
+             "uptime_in_seconds:99999999999999999999\r\n",
+             1000 + atomic_fetch_add((atomic_int *)arg, 1));
+    fake_reply_bulk(reply, info, strlen(info));
+    return true;
+}
+
+Test(connection_open, a_server_of_a_short_run_id_and_an_endless_uptime_is_one_server)
+{
+    static atomic_int asked;
+    struct fake_server *fake = fake_server_start(brief_answer, &asked);
+    hl_client_options options = connection_options();
+    hl_client *client = open_client_at(fake_server_url(fake), &options);
+    struct hli_link *link = hli_client_link(client, 0, 0);
+    check_int(hli_link_server(link), 0x7c2);
+    check_int(hli_link_server_began(link), HLI_NEVER); /* it does not tell */
     close_client(client);
     fake_server_stop(fake);
 }

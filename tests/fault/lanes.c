@@ -432,6 +432,45 @@ TcpLaw(lanes, that_do_not_come_back_send_nothing_late)
     check_int(redis_int(server, "EXISTS stock-2"), 0);
 }
 
+static bool has_no_server(void *client)
+{
+    return stats_of(client).nodes_now == 0;
+}
+
+/* The CLIENT KILL that is to end the lost lane is lost with the first lane, and the lost lane comes
+ * back later than that. */
+TcpLaw(lanes, that_do_not_come_back_leave_nothing_to_a_first_one_that_could_not_end_them)
+{
+    proxy = new_proxy();
+    hl_client *client = open_client_at(
+        proxy_url(proxy),
+        CLIENT(.connections = LANES, .request_timeout_ms = slow_ms(1000),
+               .connect_timeout_ms = slow_ms(1000), .on_event = count_event, .arg = &events));
+    hold_one_by_each(client);
+    for (int i = 0; i < LANES; i++)
+        expect_ok(actor_release(actor[i], held[i], NULL));
+    proxy_hold(proxy, connection_of(2), PROXY_UP);
+    proxy_refuse(proxy, true);
+    actor_begin_acquire(actor[2], held[2], ACQUIRE(.wait_ms = -1));
+    check(wait_until(has_kept, &(int){2}, 20000));
+    proxy_hold(proxy, connection_of(0), PROXY_UP);
+    check(wait_until(has_no_server, client, 60000));
+    proxy_kill(proxy, connection_of(0)); /* with all that it kept */
+    int next = proxy_accepted(proxy);
+    for (int i = next + 2; i < next + 20; i++) /* behind the two of the first lane */
+        proxy_hold(proxy, i, PROXY_UP);
+    proxy_refuse(proxy, false);
+    expect_ok(actor_end(actor[2]));
+    expect_ok(actor_release(actor[2], held[2], NULL));
+    proxy_release(proxy, connection_of(2), PROXY_UP);
+    for (int i = 0; i < 3; i++) { /* the server reads what has come to it before */
+        expect_ok(actor_acquire(actor[1], held[1], ACQUIRE(.wait_ms = -1)));
+        expect_ok(actor_release(actor[1], held[1], NULL));
+    }
+    check_int(redis_int(server, "EXISTS stock-2"), 0);
+    proxy_pass(proxy);
+}
+
 /* --- the end --- */
 
 TcpLaw(lanes, are_closed_with_their_client)
