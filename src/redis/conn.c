@@ -210,13 +210,29 @@ static bool conn_has_more(const struct hli_conn *conn, const struct hli_op *op, 
            (!is_error && conn->oldest_replies < extra + op->more_replies);
 }
 
-/* The request that this reply ends. NULL with *ret_more: its last reply is still to come. */
-static struct hli_op *conn_take_oldest(struct hli_conn *conn, bool is_error, bool *ret_more)
+/* The reply to a command that has a fence behind it is kept until the fence is answered; unless it
+ * is that answer itself: then the command has no reply, and this ends it. */
+static bool conn_keeps_for_fence(const struct hli_conn *conn, struct hli_op *op,
+                                 struct hli_reply *reply)
+{
+    if (op->fence == 0 || op->reply || conn->oldest_replies < (op->is_asking ? 1 : 0))
+        return false;
+    op->reply = reply;
+    return hli_op_fence_answer(op, reply) != HLI_FENCE_ITSELF;
+}
+
+enum conn_left { CONN_NO_REQUEST, CONN_MORE_TO_COME, CONN_KEPT };
+
+/* The request that this reply ends; NULL: what it is else. */
+static struct hli_op *conn_take_oldest(struct hli_conn *conn, struct hli_reply *reply,
+                                       enum conn_left *ret_left)
 {
     hli_mutex_lock(&conn->mutex);
     struct hli_op *op = TAILQ_FIRST(&conn->in_flight);
-    *ret_more = op && conn_has_more(conn, op, is_error);
-    if (*ret_more) {
+    bool keeps = op && conn_keeps_for_fence(conn, op, reply);
+    bool has_more = op && conn_has_more(conn, op, reply->kind == HLI_REPLY_ERROR);
+    *ret_left = keeps ? CONN_KEPT : has_more ? CONN_MORE_TO_COME : CONN_NO_REQUEST;
+    if (keeps || has_more) {
         conn->oldest_replies++;
         op = NULL;
     } else if (op) {
@@ -298,46 +314,27 @@ static bool conn_answer_op(struct hli_conn *conn, struct hli_op *op, struct hli_
     return false;
 }
 
-static void conn_answer_fence(struct hli_conn *conn, struct hli_op *op, struct hli_reply *fence)
+/* True if the reply is that of the command, and taken over. */
+static bool conn_answer_fence(struct hli_conn *conn, struct hli_op *op, struct hli_reply *fence)
 {
     static const char text[] =
         "the server did not answer it by one reply: its connection is made anew";
     struct hli_reply *reply = op->reply;
 
-    if (hli_op_fence_answer(op, reply) == HLI_FENCE_ITSELF ||
-        hli_op_fence_answer(op, fence) == HLI_FENCE_NOT) {
+    if (reply == fence || hli_op_fence_answer(op, fence) == HLI_FENCE_NOT) {
         conn_lose_step(conn, op, text);
-        return;
+        return reply == fence;
     }
     op->reply = NULL;
     conn_answer_op(conn, op, reply);
     hli_reply_free(reply);
-}
-
-/* The reply to a command that has a fence behind it. When the fence's own answer comes in its
- * place, the command has none. */
-static bool conn_awaits_fence(struct hli_conn *conn, struct hli_reply *reply)
-{
-    hli_mutex_lock(&conn->mutex);
-    struct hli_op *op = TAILQ_FIRST(&conn->in_flight);
-    bool is_first = op && op->fence != 0 && conn->oldest_replies == (op->is_asking ? 1 : 0);
-    bool is_missing = is_first && hli_op_fence_answer(op, reply) == HLI_FENCE_ITSELF;
-    if (is_first)
-        op->reply = reply;
-    if (is_first && !is_missing)
-        conn->oldest_replies++;
-    if (is_missing)
-        hli_conn_unqueue(conn, op);
-    hli_mutex_unlock(&conn->mutex);
-    if (is_missing)
-        conn_answer_fence(conn, op, reply);
-    return is_first;
+    return false;
 }
 
 /* True if the reply is kept. */
 static bool conn_dispatch(struct hli_conn *conn, struct hli_reply *reply)
 {
-    bool has_more;
+    enum conn_left left;
 
     if (conn->events->message && hli_reply_is_message(reply)) {
         conn->events->message(conn, reply);
@@ -345,16 +342,13 @@ static bool conn_dispatch(struct hli_conn *conn, struct hli_reply *reply)
     }
     if (conn_is_unasked(conn, reply))
         return false;
-    if (conn_awaits_fence(conn, reply))
-        return true;
-    struct hli_op *op = conn_take_oldest(conn, reply->kind == HLI_REPLY_ERROR, &has_more);
-    if (op && op->fence != 0)
-        conn_answer_fence(conn, op, reply);
-    else if (op)
-        return conn_answer_op(conn, op, reply);
-    if (!op && !has_more)
+    struct hli_op *op = conn_take_oldest(conn, reply, &left);
+    if (op)
+        return op->fence != 0 ? conn_answer_fence(conn, op, reply)
+                              : conn_answer_op(conn, op, reply);
+    if (left == CONN_NO_REQUEST)
         conn_refuse_surplus(conn, reply);
-    return false;
+    return left == CONN_KEPT;
 }
 
 /* What came is no reply that the connection can carry. It was to be the one of the oldest request,
