@@ -215,7 +215,7 @@ static bool conn_has_more(const struct hli_conn *conn, const struct hli_op *op, 
 static bool conn_keeps_for_fence(const struct hli_conn *conn, struct hli_op *op,
                                  struct hli_reply *reply)
 {
-    if (op->fence == 0 || op->reply || conn->oldest_replies < (op->is_asking ? 1 : 0))
+    if (op->reply || conn->oldest_replies < (op->is_asking ? 1 : 0))
         return false;
     op->reply = reply;
     return hli_op_fence_answer(op, reply) != HLI_FENCE_ITSELF;
@@ -229,7 +229,7 @@ static struct hli_op *conn_take_oldest(struct hli_conn *conn, struct hli_reply *
 {
     hli_mutex_lock(&conn->mutex);
     struct hli_op *op = TAILQ_FIRST(&conn->in_flight);
-    bool keeps = op && conn_keeps_for_fence(conn, op, reply);
+    bool keeps = op && op->fence != 0 && conn_keeps_for_fence(conn, op, reply);
     bool has_more = op && conn_has_more(conn, op, reply->kind == HLI_REPLY_ERROR);
     *ret_left = keeps ? CONN_KEPT : has_more ? CONN_MORE_TO_COME : CONN_NO_REQUEST;
     if (keeps || has_more) {

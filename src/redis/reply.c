@@ -33,9 +33,10 @@ static struct hli_reply reply_beyond = {.kind = HLI_REPLY_BEYOND, .is_beyond = t
 struct hli_parser {
     redisReader *reader;
     struct hli_reply_bounds bounds;
-    size_t kept;    /* bytes of the reply that is being read */
-    bool is_beyond; /* a value of the reply was skipped */
-    bool refused;   /* a callback found a value that no Redis sends */
+    size_t max_text; /* bytes of one text */
+    size_t kept;     /* bytes of the reply that is being read */
+    bool is_beyond;  /* a value of the reply was skipped */
+    bool refused;    /* a callback found a value that no Redis sends */
 };
 
 const struct hli_reply *hli_reply_item(const struct hli_reply *reply, size_t index)
@@ -237,6 +238,8 @@ struct hli_parser *hli_parser_new(const struct hli_reply_bounds *bounds)
     parser->bounds = bounds ? *bounds : reply_bounds;
     if (parser->bounds.levels == 0)
         parser->bounds.levels = REPLY_LEVELS;
+    parser->max_text =
+        parser->bounds.bytes > REPLY_MAX_TEXT ? parser->bounds.bytes : REPLY_MAX_TEXT;
     return parser;
 }
 
@@ -246,11 +249,6 @@ void hli_parser_free(struct hli_parser *parser)
         return;
     redisReaderFree(parser->reader);
     free(parser);
-}
-
-static size_t parser_max_text(const struct hli_parser *parser)
-{
-    return parser->bounds.bytes > REPLY_MAX_TEXT ? parser->bounds.bytes : REPLY_MAX_TEXT;
 }
 
 static int parser_error(const struct hli_parser *parser)
@@ -270,7 +268,7 @@ int hli_parser_next(struct hli_parser *parser, struct hli_reply **ret_reply)
     if (redisReaderGetReply(parser->reader, &object) != REDIS_OK)
         return parser_error(parser);
     struct hli_reply *reply = object;
-    if (!reply && parser->reader->len - parser->reader->pos > parser_max_text(parser))
+    if (!reply && parser->reader->len - parser->reader->pos > parser->max_text)
         return HL_EPROTO;
     if (reply && reply != &reply_beyond)
         reply->is_beyond = parser->is_beyond;

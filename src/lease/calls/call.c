@@ -118,12 +118,6 @@ static struct hli_link *call_link(const struct hli_call *call)
     return call->node ? call->node : hli_client_link(call->client, call->slot, call->lane);
 }
 
-/* NULL when memory is out. */
-static struct hli_link *call_lane(const struct hli_call *call)
-{
-    return call->kind->is_foreign ? hli_link_foreign(call_link(call)) : call_link(call);
-}
-
 /* Of a call for one node: is that still at the address that was asked for? */
 static bool call_has_node(const struct hli_call *call)
 {
@@ -205,8 +199,10 @@ static void call_wait_on(struct hli_call *call, bool was_refused)
 /* With the op's reference. What may be early is decided for the server's present term. */
 static void call_send_op(struct hli_call *call)
 {
-    struct hli_link *link = call_lane(call);
+    struct hli_link *link = call_link(call);
 
+    if (call->kind->is_foreign)
+        link = hli_link_foreign(link);
     if (!link) {
         call_end(call, HL_ENOMEM, hl_err_text(HL_ENOMEM));
         call_unref(call);
