@@ -7,6 +7,9 @@
 #include "support/command.h"
 #include "support/proxy.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 static hl_client *client_behind(struct proxy *proxy)
 {
     return open_client_at(proxy_url(proxy),
@@ -105,4 +108,57 @@ SingleLaw(command, that_is_not_answered_in_time_is_in_doubt)
                    HL_ETIMEDOUT);
     check(reply == NULL);
     proxy_pass(proxy);
+}
+
+static bool has_no_client(void *arg)
+{
+    return proxy_open(arg) == 0;
+}
+
+/* The server sees the end of its connection with that of the parent's, whatever the child does. */
+SingleLaw(command, leaves_no_connection_open_in_a_forked_child)
+{
+    struct proxy *proxy = new_proxy();
+    hl_client *client = client_behind(proxy);
+    int ends[2], status = -1;
+    char byte;
+
+    reply_of(client, COMMAND(WORDS("PING")));
+    check_int(proxy_open(proxy), COMMANDS_LINK + 1);
+    check_int(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        hl_reply *reply = NULL;
+        close(ends[1]);
+        int code = hl_client_command(client, COMMAND(WORDS("PING")), &reply, NULL);
+        _exit(code == HL_EFORKED && hl_client_close(client) == HL_EFORKED &&
+                      read(ends[0], &byte, 1) == 0
+                  ? 0
+                  : 1);
+    }
+    close(ends[0]);
+    close_client(client);
+    check(wait_until(has_no_client, proxy, 20000));
+    close(ends[1]);
+    check_int(waitpid(child, &status, 0), child);
+    check_int(status, 0);
+}
+
+static void refusing_up(void)
+{
+    server_up_with(&(struct redis_options){.password = "secret"});
+}
+
+/* Its own connection waits for that of the locks, and has its problems until then. */
+Test(command, of_a_client_that_is_denied_is_denied_at_once, .init = refusing_up,
+     .fini = server_down)
+{
+    hl_client *client = open_client(
+        CLIENT(.password = "wrong", .flags = HL_CLIENT_LAZY, .outage_timeout_ms = slow_ms(600000)));
+    hl_reply *reply = NULL;
+    hl_error err = HL_ERROR_INIT;
+
+    expect_outcome(hl_client_command(client, COMMAND(WORDS("PING")), &reply, &err), HL_EDENIED);
+    check_has(err.text, "the server refused the user or password");
+    expect_outcome(hl_client_command(client, COMMAND(WORDS("PING")), &reply, &err), HL_EDENIED);
 }
