@@ -307,7 +307,8 @@ typedef struct hl_client_options {
     /* None; translates the addresses that nodes of a cluster and Sentinels announce. */
     hl_address_map_cb address_map;
     void *address_map_arg; /* for address_map; must live until the client is closed */
-    /* 4, at most 16; so many connections for commands to one server, beside the one for pub/sub.
+    /* 4, at most 16; so many connections for locks' requests to one server, beside the one for
+     * pub/sub, and one that hl_client_command() makes.
      * The client begins with one, and opens another when threads with locks of different names find
      * all of them busy again and again; it closes the last one when they do not any more for
      * watchdog_timeout_ms. The requests of one name take one connection. */
