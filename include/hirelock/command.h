@@ -86,7 +86,9 @@ typedef struct hl_command {
     /* The command goes to this node: hl_node.address of a node with slots, or of the server. NULL
      * without a key, too: to the server, or to any node of a cluster. */
     const char *node;
-    /* 0: no limit beside outage_timeout_ms; else at most so long, and never longer than that. */
+    /* 0: no limit beside outage_timeout_ms; else at most so long, and never longer than that. The
+     * first command to a node waits for its connection; what changes data is not sent any more in
+     * the last 100 ms of its time, and ends with HL_ECONN. */
     int64_t timeout_ms;
 } hl_command;
 
