@@ -211,14 +211,14 @@ static bool conn_has_more(const struct hli_conn *conn, const struct hli_op *op, 
 }
 
 /* The reply to a command that has a fence behind it is kept until the fence is answered; unless it
- * is that answer itself: then the command has no reply, and this ends it. */
+ * is an answer to a fence itself: then the command has no reply, and this ends it. */
 static bool conn_keeps_for_fence(const struct hli_conn *conn, struct hli_op *op,
                                  struct hli_reply *reply)
 {
     if (op->reply || conn->oldest_replies < (op->is_asking ? 1 : 0))
         return false;
     op->reply = reply;
-    return hli_op_fence_answer(op, reply) != HLI_FENCE_ITSELF;
+    return !hli_op_is_fence(reply);
 }
 
 enum conn_left { CONN_NO_REQUEST, CONN_MORE_TO_COME, CONN_KEPT };
@@ -321,7 +321,7 @@ static bool conn_answer_fence(struct hli_conn *conn, struct hli_op *op, struct h
         "the server did not answer it by one reply: its connection is made anew";
     struct hli_reply *reply = op->reply;
 
-    if (reply == fence || hli_op_fence_answer(op, fence) == HLI_FENCE_NOT) {
+    if (reply == fence || !hli_op_is_fence_of(op, fence)) {
         conn_lose_step(conn, op, text);
         return reply == fence;
     }

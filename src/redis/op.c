@@ -4,10 +4,12 @@
 #include "redis/op.h"
 
 #include "base/check.h"
+#include "base/random.h"
 
 #include <hirelock/error.h>
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,50 +196,63 @@ int hli_op_texts(struct hli_op *op, const char *const *words)
     return hli_args_end(&args, op);
 }
 
-int hli_op_add_fence(struct hli_op *op, uint64_t number)
+/* The first half of each number, by which the fences of this process are known. */
+static uint64_t fence_mark(void)
 {
-    char ping[64];
-    int length = snprintf(ping, sizeof(ping), "*2\r\n$4\r\nPING\r\n$%d\r\n%016" PRIx64 "\r\n",
-                          OP_FENCE, number);
-    char *bytes = realloc(op->bytes, op->length + (size_t)length);
+    static _Atomic uint64_t mark;
+    uint64_t drawn = atomic_load(&mark), mine;
 
+    if (drawn != 0)
+        return drawn;
+    mine = hli_random_u64() | 1;
+    return atomic_compare_exchange_strong(&mark, &drawn, mine) ? mine : drawn;
+}
+
+static void fence_write(char text[OP_FENCE + 1], uint64_t number)
+{
+    snprintf(text, OP_FENCE + 1, "%016" PRIx64 "%016" PRIx64, fence_mark(), number);
+}
+
+int hli_op_add_fence(struct hli_op *op)
+{
+    static atomic_uint_fast64_t numbers;
+    uint64_t number = atomic_fetch_add(&numbers, 1) + 1;
+    char text[OP_FENCE + 1], ping[64 + OP_FENCE];
+
+    fence_write(text, number);
+    size_t length =
+        (size_t)snprintf(ping, sizeof(ping), "*2\r\n$4\r\nPING\r\n$%d\r\n%s\r\n", OP_FENCE, text);
+    char *bytes = realloc(op->bytes, op->length + length);
     if (!bytes)
         return HL_ENOMEM;
-    memcpy(bytes + op->length, ping, (size_t)length);
+    memcpy(bytes + op->length, ping, length);
     op->bytes = bytes;
-    op->length += (size_t)length;
+    op->length += length;
     op->fence = number;
     return 0;
 }
 
-/* A user may have no right to PING, a server may have renamed it, and a proxy may allow no
- * argument.
- */
-static bool fence_is_refused(const char *error)
+bool hli_op_is_fence(const struct hli_reply *reply)
 {
-    static const char *const refusals[] = {"NOPERM", "unknown command",
-                                           "wrong number of arguments"};
+    char text[OP_FENCE + 1];
 
-    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
-        if (strstr(error, refusals[i]))
-            return true;
-    return false;
+    fence_write(text, 0);
+    return reply->kind == HLI_REPLY_STRING && reply->length == OP_FENCE &&
+           strncmp(reply->text, text, OP_FENCE / 2) == 0;
 }
 
-enum hli_fence hli_op_fence_answer(const struct hli_op *op, const struct hli_reply *reply)
+bool hli_op_is_fence_of(const struct hli_op *op, const struct hli_reply *reply)
 {
-    char number[OP_FENCE + 1];
+    char text[OP_FENCE + 1];
 
-    snprintf(number, sizeof(number), "%016" PRIx64, op->fence);
+    fence_write(text, op->fence);
     switch (reply->kind) {
     case HLI_REPLY_STRING:
-        return strcmp(reply->text, number) == 0 ? HLI_FENCE_ITSELF : HLI_FENCE_NOT;
+        return strcmp(reply->text, text) == 0;
     case HLI_REPLY_STATUS:
-        return strcmp(reply->text, "PONG") == 0 ? HLI_FENCE_ANSWERED : HLI_FENCE_NOT;
-    case HLI_REPLY_ERROR:
-        return fence_is_refused(reply->text) ? HLI_FENCE_ANSWERED : HLI_FENCE_NOT;
+        return strcmp(reply->text, "PONG") == 0;
     default:
-        return HLI_FENCE_NOT;
+        return reply->kind == HLI_REPLY_ERROR;
     }
 }
 

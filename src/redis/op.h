@@ -115,10 +115,12 @@ int hli_op_texts(struct hli_op *op, const char *const *words);
 /* Puts a fence behind a command that may have no reply, or several: PING with a number that no
  * reply has by chance. The connection gives the command its reply when the fence is answered, and
  * is closed when that answer is not at its place. Errors: HL_ENOMEM. */
-int hli_op_add_fence(struct hli_op *op, uint64_t number);
-/* Is this reply the answer to the fence? A proxy may answer PING itself, without the number. */
-enum hli_fence { HLI_FENCE_NOT, HLI_FENCE_ANSWERED, HLI_FENCE_ITSELF };
-enum hli_fence hli_op_fence_answer(const struct hli_op *op, const struct hli_reply *reply);
+int hli_op_add_fence(struct hli_op *op);
+/* Does this reply answer a fence, of whichever command? */
+bool hli_op_is_fence(const struct hli_reply *reply);
+/* May it answer the fence of this command? An error may (no right to PING, BUSY, LOADING), and
+ * PONG, as a proxy says that answers PING itself. */
+bool hli_op_is_fence_of(const struct hli_op *op, const struct hli_reply *reply);
 
 bool hli_op_is_wanted(const struct hli_op *op);
 

@@ -7,6 +7,8 @@
 #include "support/command.h"
 #include "support/proxy.h"
 
+#include <stdatomic.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -161,4 +163,49 @@ Test(command, of_a_client_that_is_denied_is_denied_at_once, .init = refusing_up,
     expect_outcome(hl_client_command(client, COMMAND(WORDS("PING")), &reply, &err), HL_EDENIED);
     check_has(err.text, "the server refused the user or password");
     expect_outcome(hl_client_command(client, COMMAND(WORDS("PING")), &reply, &err), HL_EDENIED);
+}
+
+static void busy_up(void)
+{
+    server_up_with(&(struct redis_options){.config = "lua-time-limit 20"});
+}
+
+static bool is_busy(void *arg)
+{
+    (void)arg;
+    return strncmp(redis_str(server, "DBSIZE"), "BUSY", 4) == 0;
+}
+
+static void answered_with(int code, const hl_reply *reply, const hl_error *err, void *arg)
+{
+    (void)reply, (void)err;
+    atomic_store((atomic_int *)arg, code);
+}
+
+static bool is_answered(void *code)
+{
+    return atomic_load((atomic_int *)code) != 1;
+}
+
+/* A server in the hands of an endless script refuses the command, and all else on its connection.
+ */
+Test(command, waits_for_a_busy_server_on_one_connection, .init = busy_up, .fini = server_down)
+{
+    static atomic_int code = 1;
+    hl_client *client = open_client(
+        CLIENT(.outage_timeout_ms = slow_ms(60000), .request_timeout_ms = slow_ms(60000)));
+    int64_t id = reply_of(client, COMMAND(WORDS("CLIENT", "ID")))->integer;
+
+    int post = redis_post(server, "EVAL %s 0", "while true do end");
+    check(wait_until(is_busy, NULL, 20000));
+    uint64_t before = stats_of(client).commands;
+    expect_ok(hl_client_command_async(client, COMMAND(WORDS("INCR", "n"), .key = "n"),
+                                      answered_with, &code));
+    wait_stat(client, commands, before + 4); /* it was sent again, with its PING */
+    redis_str(server, "SCRIPT KILL");
+    check(wait_until(is_answered, &code, 60000));
+    check_int(atomic_load(&code), HL_OK);
+    check_int(redis_int(server, "GET n"), 1);
+    check_int(reply_of(client, COMMAND(WORDS("CLIENT", "ID")))->integer, id);
+    close(post);
 }

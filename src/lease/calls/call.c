@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "base/random.h"
 #include "lease/calls/replicas.h"
 
 #include <stdio.h>
@@ -492,7 +491,7 @@ static int call_prepare(struct hli_call *call, const void *what)
         return rc;
     rc = hli_args_end(&args, &call->op);
     if (rc == 0 && call->kind->is_foreign)
-        rc = hli_op_add_fence(&call->op, hli_random_u64() | 1);
+        rc = hli_op_add_fence(&call->op);
     call->op.stays = call->node != NULL;
     return rc < 0 ? hli_call_fail(call, HL_ENOMEM, "out of memory; nothing was sent") : 0;
 }
