@@ -82,6 +82,14 @@ const struct hli_reply *hli_reply_text_at(const struct hli_reply *reply, size_t 
     return item && item->kind == HLI_REPLY_STRING ? item : NULL;
 }
 
+const struct hli_reply *hli_reply_field(const struct hli_reply *fields, const char *name)
+{
+    for (size_t i = 0; hli_reply_text_at(fields, i); i += 2)
+        if (strcmp(hli_reply_text_at(fields, i)->text, name) == 0)
+            return hli_reply_text_at(fields, i + 1);
+    return NULL;
+}
+
 bool hli_reply_is_message(const struct hli_reply *reply)
 {
     const struct hli_reply *kind = hli_reply_text_at(reply, 0);

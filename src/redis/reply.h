@@ -47,6 +47,10 @@ bool hli_reply_integer_at(const struct hli_reply *reply, size_t index, int64_t *
 /* The bulk string at `index` of an array, borrowed; NULL if there is none. */
 const struct hli_reply *hli_reply_text_at(const struct hli_reply *reply, size_t index);
 
+/* The text behind this name in an array of names and texts in turn, borrowed; NULL if there is
+ * none. */
+const struct hli_reply *hli_reply_field(const struct hli_reply *fields, const char *name);
+
 /* True for a message of a channel that the connection subscribes to. */
 bool hli_reply_is_message(const struct hli_reply *reply);
 

@@ -61,16 +61,17 @@ static struct hli_cluster_node *cluster_node_of(struct hli_cluster *cluster,
     return NULL;
 }
 
-/* Makes the nodes of the map. An address that is of no use leaves its slots without a node, and err
- * says why. Errors: HL_ENOMEM. */
+/* Makes the nodes of the map. What is of no use leaves its slots without a node, and err says why.
+ * Errors: HL_ENOMEM. */
 static int cluster_resolve(struct hli_cluster *cluster, struct hli_cluster_map *map, hl_error *err)
 {
+    *err = map->problem;
     for (size_t i = 0; i < map->count; i++) {
         struct hli_cluster_range *range = &map->range[i];
         hl_error problem;
-        range->node = NULL;
-        int rc = hli_cluster_find_node(cluster, range->address.host, range->address.port,
-                                       &range->node, &problem);
+        if (!range->address.host)
+            continue;
+        int rc = hli_cluster_map_node(cluster, map, range, &range->node, &problem);
         if (rc == HL_ENOMEM)
             return rc;
         if (rc < 0 && err->code == 0)
@@ -148,38 +149,44 @@ static void cluster_end_hole(struct hli_cluster *cluster)
     cluster->hole = (struct hli_outage){0};
 }
 
-/* The links of moved slots change first, so that what is sent from now on goes there. Then the
- * nodes that are left without slots are closed, which ends the requests in flight there; then the
- * names hear of it, and decide on these anew. */
+/* Of slots without a node, the calls say why. */
+static void cluster_tell_hole(struct hli_cluster *cluster)
+{
+    if (!hli_cluster_has_hole(cluster)) {
+        cluster_end_hole(cluster);
+        return;
+    }
+    if (cluster->unmapped.code < 0)
+        cluster->err = cluster->unmapped;
+    else
+        hli_fail(&cluster->err, HL_ESERVER, "CLUSTERDOWN no node of the cluster serves the slot");
+    hli_lanes_located(cluster->nowhere, NULL, &cluster->err);
+}
+
+/* Takes over the map. The links of moved slots change first, so that what is sent from now on goes
+ * there. Then the nodes that are left without slots are closed, which ends the requests in flight
+ * there; then the names hear of it, and decide on these anew. */
 static void cluster_use(struct hli_cluster *cluster, struct hli_cluster_map *map, int64_t epoch)
 {
     hl_error unmapped = HL_ERROR_INIT;
 
     if (cluster_resolve(cluster, map, &unmapped) < 0 || !cluster_set_slots(cluster, map)) {
+        hli_cluster_map_free(map);
         cluster_end_round(cluster);
         hli_fail(&cluster->err, HL_ENOMEM, "out of memory for the map of the cluster");
         hli_lanes_located(cluster->nowhere, NULL, &cluster->err);
         return;
     }
-    cluster->epoch = epoch;
-    if (unmapped.code < 0)
-        hli_cluster_note_unmapped(cluster, &unmapped);
-    else
-        cluster->unmapped = unmapped;
+    hli_cluster_map_free(cluster->map);
+    cluster->map = map;
+    cluster->epoch = epoch > cluster->epoch ? epoch : cluster->epoch;
+    hli_cluster_note(cluster, &cluster->unmapped, &unmapped);
     cluster_tell_changes(cluster);
     cluster->is_located = true;
     hli_cluster_retire(cluster);
     hli_cluster_tell_moved(cluster);
     cluster_end_round(cluster);
-    if (!hli_cluster_has_hole(cluster)) {
-        cluster_end_hole(cluster);
-        return;
-    }
-    if (unmapped.code < 0)
-        cluster->err = unmapped;
-    else
-        hli_fail(&cluster->err, HL_ESERVER, "CLUSTERDOWN no node of the cluster serves the slot");
-    hli_lanes_located(cluster->nowhere, NULL, &cluster->err);
+    cluster_tell_hole(cluster);
 }
 
 /* --- rounds of scouting --- */
@@ -196,18 +203,52 @@ static size_t cluster_addresses(const struct hli_cluster *cluster)
     return cluster->count + cluster->base.url.address_count;
 }
 
+static void cluster_forget(struct hli_cluster_found *found)
+{
+    hli_cluster_map_free(found->map);
+    *found = (struct hli_cluster_found){0};
+}
+
+static void cluster_use_found(struct hli_cluster *cluster, struct hli_cluster_found *found)
+{
+    struct hli_cluster_map *map = found->map;
+
+    found->map = NULL;
+    cluster_use(cluster, map, found->epoch);
+}
+
+/* The cluster that was known has been out of reach for long, and an address of the URL leads to
+ * another one: all nodes may have been reset, or replaced while nobody looked. */
+static void cluster_change(struct hli_cluster *cluster)
+{
+    hli_cluster_log(
+        cluster, HL_LOG_WARN,
+        "no node of the cluster that was known has answered for a minute: the addresses "
+        "of the URL lead to another cluster now");
+    snprintf(cluster->said_by, sizeof(cluster->said_by), "the URL leads to another cluster now");
+    cluster->epoch = -1;
+    cluster->lost_since = 0;
+    cluster_use_found(cluster, &cluster->strange);
+}
+
 /* All were asked. */
 static void cluster_end_vain_round(struct hli_cluster *cluster)
 {
-    if (cluster->stale) {
-        struct hli_cluster_map *map = cluster->stale;
-        cluster->stale = NULL;
-        cluster_use(cluster, map, cluster->stale_epoch);
-        hli_cluster_map_free(map);
-        return;
+    hli_ns now = hli_now();
+
+    if (cluster->has_met_kin)
+        cluster->lost_since = 0;
+    else if (cluster->lost_since == 0)
+        cluster->lost_since = now;
+    if (cluster->stale.map) {
+        cluster_use_found(cluster, &cluster->stale);
+    } else if (cluster->strange.map && !cluster->has_met_kin &&
+               hli_cluster_may_change(now - cluster->lost_since)) {
+        cluster_change(cluster);
+    } else {
+        cluster_end_round(cluster);
+        hli_lanes_located(cluster->nowhere, NULL, &cluster->err);
     }
-    cluster_end_round(cluster);
-    hli_lanes_located(cluster->nowhere, NULL, &cluster->err);
 }
 
 static void cluster_scout_next(struct hli_cluster *cluster)
@@ -236,8 +277,9 @@ static void cluster_begin_round(struct hli_cluster *cluster)
     cluster->left = cluster_addresses(cluster);
     cluster->next = cluster->next % cluster->left + cluster->left - 1; /* the last one first */
     cluster->round_ends = hli_after_ms(hli_now(), cluster->base.setup.settings->connect_timeout_ms);
-    hli_cluster_map_free(cluster->stale);
-    cluster->stale = NULL;
+    cluster->has_met_kin = false;
+    cluster_forget(&cluster->stale);
+    cluster_forget(&cluster->strange);
     cluster_scout_next(cluster);
 }
 
@@ -274,6 +316,54 @@ static void cluster_note_failure(struct hli_cluster *cluster, int rc, const hl_e
         hli_fail(&cluster->err, rc, "%s: its answer to CLUSTER SLOTS is no map", where);
 }
 
+/* Takes over the map. Of two it keeps that of the newer epoch. */
+static void cluster_keep(struct hli_cluster_found *found, struct hli_cluster_map *map,
+                         int64_t epoch)
+{
+    if (found->map && epoch <= found->epoch) {
+        hli_cluster_map_free(map);
+        return;
+    }
+    hli_cluster_map_free(found->map);
+    *found = (struct hli_cluster_found){.map = map, .epoch = epoch};
+}
+
+/* Takes over the map of a cluster that shares no node with the one that is known. An address that
+ * only servers told is a stranger's now; those of the URL are the program's word. */
+static void cluster_meet_stranger(struct hli_cluster *cluster, struct hli_cluster_map *map,
+                                  int64_t epoch)
+{
+    const struct hli_url *url = &cluster->base.url;
+    const struct hli_address *asked = cluster->scout.inquiry.address;
+    bool is_of_url = asked >= url->addresses && asked < url->addresses + url->address_count;
+
+    hli_fail(&cluster->err, HL_ESERVER,
+             "%s: it belongs to another cluster: its map has no node of the one that is known",
+             cluster->scout.inquiry.where);
+    hli_cluster_note(cluster, &cluster->estranged, &cluster->err);
+    if (is_of_url)
+        cluster_keep(&cluster->strange, map, epoch);
+    else
+        hli_cluster_map_free(map);
+}
+
+/* Takes over the map of a node of the cluster. */
+static void cluster_meet_kin(struct hli_cluster *cluster, struct hli_cluster_map *map,
+                             const struct hli_scout_report *report)
+{
+    cluster->has_met_kin = true;
+    snprintf(cluster->said_by, sizeof(cluster->said_by), "node %s says so",
+             cluster->scout.inquiry.where);
+    cluster_tell_found(cluster, report);
+    if (report->epoch < cluster->epoch || report->epoch < 0) {
+        cluster_keep(&cluster->stale, map, report->epoch);
+        cluster_scout_next(cluster);
+        return;
+    }
+    cluster->lost_since = 0;
+    cluster_use(cluster, map, report->epoch);
+}
+
 static void cluster_on_scouted(struct hli_scout *scout, const struct hli_scout_report *report,
                                const hl_error *err)
 {
@@ -287,21 +377,12 @@ static void cluster_on_scouted(struct hli_scout *scout, const struct hli_scout_r
         cluster_note_failure(cluster, rc, err);
         hli_cluster_log(cluster, HL_LOG_INFO, "%s", cluster->err.text);
         cluster_scout_next(cluster);
-        return;
-    }
-    snprintf(cluster->said_by, sizeof(cluster->said_by), "node %s says so", scout->inquiry.where);
-    if (report->epoch < cluster->epoch || report->epoch < 0) {
-        bool is_better = !cluster->stale || report->epoch > cluster->stale_epoch;
-        hli_cluster_map_free(is_better ? cluster->stale : map);
-        cluster->stale = is_better ? map : cluster->stale;
-        cluster->stale_epoch = is_better ? report->epoch : cluster->stale_epoch;
-        cluster_tell_found(cluster, report);
+    } else if (cluster->map && !hli_cluster_map_is_kin(cluster->map, map)) {
+        cluster_meet_stranger(cluster, map, report->epoch);
         cluster_scout_next(cluster);
-        return;
+    } else {
+        cluster_meet_kin(cluster, map, report);
     }
-    cluster_tell_found(cluster, report);
-    cluster_use(cluster, map, report->epoch);
-    hli_cluster_map_free(map);
 }
 
 static void cluster_on_timer(void *arg)
@@ -359,7 +440,9 @@ static void cluster_deinit(struct hli_topology *topology)
         free(cluster->nodes[i]);
     }
     free(cluster->nodes);
-    hli_cluster_map_free(cluster->stale);
+    hli_cluster_map_free(cluster->map);
+    cluster_forget(&cluster->stale);
+    cluster_forget(&cluster->strange);
     hli_lanes_free(cluster->nowhere);
     hli_scout_deinit(&cluster->scout);
 }

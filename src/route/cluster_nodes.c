@@ -10,8 +10,15 @@
 #include "route/address_map.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { NODE_KEEP_MS = 60 * 1000 };
+enum {
+    NODE_KEEP_MS = 60 * 1000,
+    /* Nodes that only MOVED and ASK name. A resharding to more nodes than these, none of which has
+     * a slot yet, goes on at a slower pace. */
+    NODE_GUESTS_MAX = 8,
+    NODE_MAX = 2000 /* twice as many as the nodes of the largest clusters */
+};
 
 static void node_on_up(struct hli_link *link, void *arg)
 {
@@ -60,6 +67,14 @@ static void node_on_failed(struct hli_link *link, const hl_error *err, void *arg
         listener->failed(link, err, listener->arg);
 }
 
+/* Before each attempt to connect. */
+static void node_locate(struct hli_link *link, void *arg)
+{
+    struct hli_cluster_node *node = arg;
+
+    hli_lanes_located(link, &node->address, NULL);
+}
+
 /* Adds to the list. A child that is forked at any moment reads the one before or the one after.
  * False when memory is out. */
 static bool node_list(struct hli_cluster *cluster, struct hli_cluster_node *node)
@@ -88,6 +103,7 @@ static struct hli_cluster_node *node_new(struct hli_cluster *cluster,
     const struct hli_link_listener listener = {.up = node_on_up,
                                                .down = node_on_down,
                                                .failed = node_on_failed,
+                                               .locate = node_locate,
                                                .redirected = hli_cluster_redirect,
                                                .arg = node};
     node->cluster = cluster;
@@ -99,11 +115,38 @@ static struct hli_cluster_node *node_new(struct hli_cluster *cluster,
     return NULL;
 }
 
-static struct hli_cluster_node *node_find(struct hli_cluster *cluster, const char *host,
-                                          uint16_t port)
+bool hli_cluster_is_there(const struct hli_cluster_node *node)
+{
+    char said[HLI_WHERE_SIZE], is[HLI_WHERE_SIZE];
+
+    hli_address_where(&node->address, said);
+    hli_link_where(node->link, is);
+    return strcmp(said, is) == 0;
+}
+
+/* The one that is said to be there, or else the one whose link leads there still. */
+static struct hli_cluster_node *node_at(const struct hli_cluster *cluster,
+                                        const struct hli_address *address)
+{
+    char where[HLI_WHERE_SIZE], is[HLI_WHERE_SIZE];
+
+    for (size_t i = 0; i < cluster->count; i++)
+        if (hli_address_is(&cluster->nodes[i]->address, address->host, address->port))
+            return cluster->nodes[i];
+    hli_address_where(address, where);
+    for (size_t i = 0; i < cluster->count; i++) {
+        hli_link_where(cluster->nodes[i]->link, is);
+        if (cluster->nodes[i]->address.host && strcmp(where, is) == 0)
+            return cluster->nodes[i];
+    }
+    return NULL;
+}
+
+static struct hli_cluster_node *node_with(const struct hli_cluster *cluster,
+                                          const struct hli_cluster_id *id)
 {
     for (size_t i = 0; i < cluster->count; i++)
-        if (hli_address_is(&cluster->nodes[i]->address, host, port))
+        if (cluster->nodes[i]->address.host && hli_cluster_id_is(&cluster->nodes[i]->id, id))
             return cluster->nodes[i];
     return NULL;
 }
@@ -119,14 +162,44 @@ static struct hli_cluster_node *node_free_room(struct hli_cluster *cluster)
 }
 
 /* The room of a new node at this address. NULL when memory is out. */
-static struct hli_cluster_node *node_add(struct hli_cluster *cluster,
-                                         const struct hli_address *address)
+static struct hli_cluster_node *node_room(struct hli_cluster *cluster,
+                                          const struct hli_address *address)
 {
     struct hli_cluster_node *node = node_free_room(cluster);
 
     if (!node)
         return node_new(cluster, address);
     return hli_link_move(node->link, address) < 0 ? NULL : node;
+}
+
+/* Takes over the address on success. */
+static int node_add(struct hli_cluster *cluster, const struct hli_address *address,
+                    struct hli_cluster_node **ret_node, hl_error *err)
+{
+    if (cluster->count >= NODE_MAX && !node_free_room(cluster))
+        return hli_fail(err, HL_EPROTO, "the cluster has more than %d nodes", NODE_MAX);
+    struct hli_cluster_node *node = node_room(cluster, address);
+    if (!node)
+        return hli_no_memory(err);
+    node->id = (struct hli_cluster_id){""};
+    node->address = *address;
+    node->is_up = node->was_up = node->has_failed = false;
+    node->outage = (struct hli_outage){0};
+    node->is_first = !cluster->is_located;
+    node->slots = 0;
+    node->wanted_at = 0;
+    hli_link_start(node->link);
+    *ret_node = node;
+    return 0;
+}
+
+static size_t node_count_guests(const struct hli_cluster *cluster)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < cluster->count; i++)
+        count += cluster->nodes[i]->address.host && cluster->nodes[i]->slots == 0;
+    return count;
 }
 
 int hli_cluster_find_node(struct hli_cluster *cluster, const char *host, uint16_t port,
@@ -137,24 +210,63 @@ int hli_cluster_find_node(struct hli_cluster *cluster, const char *host, uint16_
 
     if (rc < 0)
         return rc;
-    struct hli_cluster_node *node = node_find(cluster, address.host, address.port);
-    if (node) {
-        hli_address_deinit(&address);
+    struct hli_cluster_node *node = node_at(cluster, &address);
+    if (node)
         *ret_node = node;
-        return 0;
-    }
-    node = node_add(cluster, &address);
-    if (!node) {
+    else if (node_count_guests(cluster) >= NODE_GUESTS_MAX)
+        rc = hli_fail(err, HL_ESERVER, "requests were sent to more than %d nodes of no map",
+                      NODE_GUESTS_MAX);
+    else
+        rc = node_add(cluster, &address, ret_node, err);
+    if (node || rc < 0)
         hli_address_deinit(&address);
-        return hli_no_memory(err);
+    return rc;
+}
+
+/* A node without an id that is there becomes this one; so does one whose id no node of the map has
+ * any more, as after a restart without its files. */
+static struct hli_cluster_node *node_adopt(const struct hli_cluster *cluster,
+                                           const struct hli_cluster_map *map,
+                                           const struct hli_address *address)
+{
+    struct hli_cluster_node *node = node_at(cluster, address);
+
+    return node && hli_cluster_map_knows(map, &node->id) ? NULL : node;
+}
+
+/* Its connections stay as they are while they last. Takes over the address. */
+static void node_move(struct hli_cluster_node *node, struct hli_address *address)
+{
+    bool is_news = !hli_address_is(&node->address, address->host, address->port);
+
+    hli_address_deinit(&node->address);
+    node->address = *address;
+    if (is_news && !node->is_up)
+        hli_link_hurry(node->link);
+}
+
+int hli_cluster_map_node(struct hli_cluster *cluster, const struct hli_cluster_map *map,
+                         const struct hli_cluster_range *range, struct hli_cluster_node **ret_node,
+                         hl_error *err)
+{
+    struct hli_address address;
+    int rc = hli_address_map(cluster->base.setup.settings, range->address.host, range->address.port,
+                             &address, err);
+
+    if (rc < 0)
+        return rc;
+    struct hli_cluster_node *node = node_with(cluster, &range->id);
+    if (!node)
+        node = node_adopt(cluster, map, &address);
+    if (node)
+        node_move(node, &address);
+    else
+        rc = node_add(cluster, &address, &node, err);
+    if (rc < 0) {
+        hli_address_deinit(&address);
+        return rc;
     }
-    node->address = address;
-    node->is_up = node->was_up = node->has_failed = false;
-    node->outage = (struct hli_outage){0};
-    node->is_first = !cluster->is_located;
-    node->slots = 0;
-    node->wanted_at = 0;
-    hli_link_start(node->link);
+    node->id = range->id.text[0] ? range->id : node->id;
     *ret_node = node;
     return 0;
 }

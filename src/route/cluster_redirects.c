@@ -9,7 +9,8 @@
 
 enum { REDIRECT_BOUNCES = 8 }; /* in a row; then the request waits as a refused one */
 
-/* "MOVED 3999 127.0.0.1:6381". An empty host, or "?", is that of the one that said it. */
+/* "MOVED 3999 127.0.0.1:6381". An empty host is that of the one that said it; "?" is none (see
+ * hli_cluster_map_read()), and only a map has more. */
 static bool redirect_read(const char *text, char host[256], uint16_t *ret_port, unsigned *ret_slot)
 {
     const char *at = strchr(text, ' '), *colon = strrchr(text, ':');
@@ -41,10 +42,11 @@ static struct hli_cluster_node *redirect_node(const struct hli_cluster_node *fro
 
     if (!redirect_read(answer->text, host, &port, ret_slot))
         return NULL;
-    bool is_own = host[0] == '\0' || strcmp(host, "?") == 0;
-    int rc = hli_cluster_find_node(cluster, is_own ? from->address.host : host, port, &node, &err);
-    if (rc == HL_ECONN) {
-        hli_cluster_note_unmapped(cluster, &err);
+    if (strcmp(host, "?") == 0)
+        return NULL;
+    int rc = hli_cluster_find_node(cluster, host[0] ? host : from->address.host, port, &node, &err);
+    if (rc == HL_ECONN || rc == HL_ESERVER) {
+        hli_cluster_note(cluster, &cluster->unmapped, &err);
         answer->text = cluster->unmapped.text;
     }
     return node;
@@ -70,6 +72,8 @@ static bool redirect_moved(struct hli_cluster_node *from, const struct hli_op *o
         answer->verdict = HLI_REFUSED;
         return false;
     }
+    if (node == from && !hli_cluster_is_there(from)) /* another one is where it was before */
+        hli_lanes_drop(from->link, "the node is announced at another address");
     redirect_keep(node);
     hli_cluster_set_slot(from->cluster, slot, node->link);
     answer->verdict = HLI_BOUNCED;
@@ -85,6 +89,8 @@ static bool redirect_ask(struct hli_cluster_node *from, const struct hli_link *l
 
     if (node)
         redirect_keep(node);
+    else
+        hli_cluster_refresh_in(from->cluster, 0);
     bool may_go = node && op->bounces <= REDIRECT_BOUNCES;
     struct hli_link *lane = may_go ? hli_link_counterpart(node->link, link) : NULL;
     if (lane && hli_link_send_asking(lane, op))

@@ -14,7 +14,8 @@ enum {
     CLUSTER_EVERY_MS = 60 * 1000,
     CLUSTER_TROUBLE_MS = 500, /* while a node does not answer: a replica may be elected ... */
     CLUSTER_ELECTION_MS = 60 * 1000, /* ... within this time */
-    CLUSTER_LONG_TROUBLE_MS = 5 * 1000
+    CLUSTER_LONG_TROUBLE_MS = 5 * 1000,
+    CLUSTER_LOST_MS = 60 * 1000 /* a cluster that is only out of reach, or starts, is back then */
 };
 
 void hli_cluster_log(struct hli_cluster *cluster, hl_log_level level, const char *format, ...)
@@ -29,11 +30,11 @@ void hli_cluster_log(struct hli_cluster *cluster, hl_log_level level, const char
     listener->log(level, text, listener->arg);
 }
 
-void hli_cluster_note_unmapped(struct hli_cluster *cluster, const hl_error *err)
+void hli_cluster_note(struct hli_cluster *cluster, hl_error *told, const hl_error *err)
 {
-    if (strcmp(cluster->unmapped.text, err->text) != 0)
+    if (err->code < 0 && strcmp(told->text, err->text) != 0)
         hli_cluster_log(cluster, HL_LOG_WARN, "%s", err->text);
-    cluster->unmapped = *err;
+    *told = *err;
 }
 
 /* Many clients lose a node at the same time. */
@@ -44,6 +45,11 @@ int64_t hli_cluster_look_ms(hli_ns trouble, uint64_t dice)
     int64_t ms =
         trouble < HLI_MS(CLUSTER_ELECTION_MS) ? CLUSTER_TROUBLE_MS : CLUSTER_LONG_TROUBLE_MS;
     return ms - (int64_t)(dice % (uint64_t)(ms / 5));
+}
+
+bool hli_cluster_may_change(hli_ns lost)
+{
+    return lost >= HLI_MS(CLUSTER_LOST_MS);
 }
 
 void hli_cluster_refresh_in(struct hli_cluster *cluster, int64_t ms)

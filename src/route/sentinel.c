@@ -122,7 +122,7 @@ void hli_sentinel_on_auth(struct hli_inquiry *inquiry, const struct hli_answer *
 static void sentinel_on_epoch(struct hli_sentinel *sentinel, const struct hli_answer *answer)
 {
     if (answer->verdict == HLI_REPLIED)
-        hli_reply_integer(hli_sentinel_field(answer->reply, "config-epoch"), &sentinel->said.epoch);
+        hli_reply_integer(hli_reply_field(answer->reply, "config-epoch"), &sentinel->said.epoch);
 }
 
 static void sentinel_note_master(struct hli_sentinel *sentinel, const char *host, uint16_t port)

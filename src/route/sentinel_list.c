@@ -36,14 +36,6 @@ void hli_sentinel_list_next(struct hli_sentinel_list *list)
     list->current = (list->current + 1) % hli_sentinel_list_count(list);
 }
 
-const struct hli_reply *hli_sentinel_field(const struct hli_reply *fields, const char *name)
-{
-    for (size_t i = 0; hli_reply_text_at(fields, i); i += 2)
-        if (strcmp(hli_reply_text_at(fields, i)->text, name) == 0)
-            return hli_reply_text_at(fields, i + 1);
-    return NULL;
-}
-
 /* The index of this address; the list's count when it is not there. */
 static size_t list_find(const struct hli_sentinel_list *list, const char *host, uint16_t port)
 {
@@ -70,11 +62,11 @@ static void list_add_peer(struct hli_sentinel_list *list, const struct hli_reply
 {
     struct hli_address address;
     hl_error err;
-    const struct hli_reply *host = hli_sentinel_field(peer, "ip");
-    const struct hli_reply *flags = hli_sentinel_field(peer, "flags");
+    const struct hli_reply *host = hli_reply_field(peer, "ip");
+    const struct hli_reply *flags = hli_reply_field(peer, "flags");
     int64_t port = 0;
 
-    hli_reply_integer(hli_sentinel_field(peer, "port"), &port);
+    hli_reply_integer(hli_reply_field(peer, "port"), &port);
     if (!host || port < 1 || port > UINT16_MAX || (flags && strstr(flags->text, "s_down")))
         return;
     if (hli_address_map(list->settings, host->text, (uint16_t)port, &address, &err) < 0) {

@@ -36,8 +36,4 @@ void hli_sentinel_list_next(struct hli_sentinel_list *list);
 void hli_sentinel_list_learn(struct hli_sentinel_list *list, const struct hli_reply *peers,
                              hl_error *ret_err);
 
-/* The value of a field in a reply that lists fields and values in turn, borrowed; NULL when there
- * is none. */
-const struct hli_reply *hli_sentinel_field(const struct hli_reply *fields, const char *name);
-
 #endif

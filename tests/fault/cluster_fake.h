@@ -168,10 +168,13 @@ struct fake_range {
     int port;
 };
 
+/* The node's id is its port; that of its replica is 1 for all, so their maps are of one cluster. */
 static inline void fake_range_write(FILE *out, const struct fake_range *range, const char *host)
 {
-    fprintf(out, "*3\r\n:%d\r\n:%d\r\n*3\r\n$%zu\r\n%s\r\n:%d\r\n$4\r\n0123\r\n", range->first,
-            range->last, strlen(host), host, range->port);
+    fprintf(out,
+            "*4\r\n:%d\r\n:%d\r\n*3\r\n$%zu\r\n%s\r\n:%d\r\n$40\r\n%040d\r\n"
+            "*3\r\n$9\r\n127.0.0.1\r\n:1\r\n$40\r\n%040d\r\n",
+            range->first, range->last, strlen(host), host, range->port, range->port, 1);
 }
 
 /* All these nodes say that map. */

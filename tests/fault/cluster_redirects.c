@@ -134,17 +134,60 @@ FakeLaw(cluster_redirects, with_words_that_are_none_are_refusals)
 /* So say nodes that do not know their own name: it is the host that the client knows. */
 FakeLaw(cluster_redirects, without_a_host_lead_to_the_host_of_the_one_that_says_so)
 {
-    static const char *const hosts[] = {"", "?"}, *const words[] = {"MOVED", "ASK"};
-    for (size_t i = 0; i < 4; i++) {
+    static const char *const words[] = {"MOVED", "ASK"};
+    for (size_t i = 0; i < 2; i++) {
         struct pair pair = pair_up();
         hl_client *client = open_pair(&pair);
         expect_ok(hl_lock_try_acquire(new_lock(client, cluster_name_in_slot(8001, "b")), ERR));
-        fake_node_redirect(pair.first, words[i / 2], SLOT, hosts[i % 2],
-                           fake_node_port(pair.second));
+        fake_node_redirect(pair.first, words[i], SLOT, "", fake_node_port(pair.second));
         expect_ok(hl_lock_try_acquire(lock_in_slot(client), ERR));
         check_int(fake_server_count(pair.first->server, "EVALSHA"), 1);
         check_int(fake_server_count(pair.second->server, "EVALSHA"), 2);
-        check_int(fake_server_count(pair.second->server, "ASKING"), (int)i / 2);
+        check_int(fake_server_count(pair.second->server, "ASKING"), (int)i);
+        end_redirects(&pair, client);
+    }
+}
+
+/* The node that has the slot is announced by names, and has none. The map has its address. */
+FakeLaw(cluster_redirects, to_a_node_without_a_name_make_the_client_read_the_map)
+{
+    static const char *const words[] = {"MOVED", "ASK"};
+    for (size_t i = 0; i < 2; i++) {
+        struct pair pair = pair_up();
+        hl_client *client = open_pair(&pair);
+        hl_error err = HL_ERROR_INIT;
+        int looks = fake_server_count(pair.first->server, "CLUSTER SLOTS");
+        fake_node_redirect(pair.first, words[i], SLOT, "?", fake_node_port(pair.second));
+        expect_outcome(hl_lock_try_acquire(lock_in_slot(client), &err), HL_ESERVER);
+        check_has(err.text, "?:");
+        check(fake_server_wait_count(pair.first->server, "CLUSTER SLOTS", looks + 1, 10000));
+        check_int(fake_server_count(pair.second->server, "EVALSHA"), 0);
+        end_redirects(&pair, client);
+    }
+}
+
+static void ignore_node(const hl_node *node, void *arg)
+{
+    (void)node, (void)arg;
+}
+
+/* A node that is out of its mind: each word names another address, where nobody is. */
+FakeLaw(cluster_redirects, to_ever_new_addresses_are_followed_to_a_few)
+{
+    static const char *const words[] = {"MOVED", "ASK"};
+    for (int w = 0; w < 2; w++) {
+        struct pair pair = pair_up();
+        hl_client *client = open_pair(&pair);
+        hl_error err = HL_ERROR_INIT;
+        for (int i = 0; i < 60; i++) {
+            char host[32];
+            snprintf(host, sizeof host, "127.1.%d.%d", w, i + 1);
+            fake_node_redirect(pair.first, words[w], SLOT, host, 1);
+            check(hl_lock_try_acquire(lock_in_slot(client), &err) != HL_OK);
+            check(hl_client_nodes(client, ignore_node, NULL) <= 2 + 8);
+        }
+        fake_node_redirect(pair.first, words[w], SLOT, "127.2.0.1", 1);
+        expect_ok(hl_lock_try_acquire(new_lock(client, cluster_name_in_slot(8001, "b")), ERR));
         end_redirects(&pair, client);
     }
 }
