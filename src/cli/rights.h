@@ -121,10 +121,16 @@ static const char *const cluster_rights[] = {
 static const char *const grant_rights[] = {"&hirelock:{lock:*", NULL};
 
 /* At the sentinels (docs/sentinel.md). */
-static const char *const watcher_rights[] = {
-    "&+switch-master",  "&+promoted-slave",    "+sentinel|get-master-addr-by-name",
-    "+sentinel|master", "+sentinel|sentinels", "+subscribe",
-    "+unsubscribe",     "+client|setname",     NULL};
+static const char *const watcher_rights[] = {"&+switch-master",
+                                             "&+promoted-slave",
+                                             "+sentinel|get-master-addr-by-name",
+                                             "+sentinel|master",
+                                             "+sentinel|sentinels",
+                                             "+sentinel|myid",
+                                             "+subscribe",
+                                             "+unsubscribe",
+                                             "+client|setname",
+                                             NULL};
 
 /* What options of a client need beside: HL_CLIENT_HOLDER_INFO, failover_grace_ms
  * (docs/failover.md), min_replicas (docs/replicas.md). */

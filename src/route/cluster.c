@@ -243,7 +243,7 @@ static void cluster_end_vain_round(struct hli_cluster *cluster)
     if (cluster->stale.map) {
         cluster_use_found(cluster, &cluster->stale);
     } else if (cluster->strange.map && !cluster->has_met_kin &&
-               hli_cluster_may_change(now - cluster->lost_since)) {
+               hli_inquiry_believes_strangers(now - cluster->lost_since)) {
         cluster_change(cluster);
     } else {
         cluster_end_round(cluster);

@@ -14,8 +14,7 @@ enum {
     CLUSTER_EVERY_MS = 60 * 1000,
     CLUSTER_TROUBLE_MS = 500, /* while a node does not answer: a replica may be elected ... */
     CLUSTER_ELECTION_MS = 60 * 1000, /* ... within this time */
-    CLUSTER_LONG_TROUBLE_MS = 5 * 1000,
-    CLUSTER_LOST_MS = 60 * 1000 /* a cluster that is only out of reach, or starts, is back then */
+    CLUSTER_LONG_TROUBLE_MS = 5 * 1000
 };
 
 void hli_cluster_log(struct hli_cluster *cluster, hl_log_level level, const char *format, ...)
@@ -45,11 +44,6 @@ int64_t hli_cluster_look_ms(hli_ns trouble, uint64_t dice)
     int64_t ms =
         trouble < HLI_MS(CLUSTER_ELECTION_MS) ? CLUSTER_TROUBLE_MS : CLUSTER_LONG_TROUBLE_MS;
     return ms - (int64_t)(dice % (uint64_t)(ms / 5));
-}
-
-bool hli_cluster_may_change(hli_ns lost)
-{
-    return lost >= HLI_MS(CLUSTER_LOST_MS);
 }
 
 void hli_cluster_refresh_in(struct hli_cluster *cluster, int64_t ms)

@@ -77,9 +77,6 @@ void hli_cluster_note(struct hli_cluster *cluster, hl_error *told, const hl_erro
 /* When the map is read next, in milliseconds, if nothing happens before: `trouble` is for how long
  * a node has been out of reach, -1: none is. `dice` is a random number. Pure. */
 int64_t hli_cluster_look_ms(hli_ns trouble, uint64_t dice);
-/* For so long no node of the cluster that is known has answered: may another cluster be at the
- * addresses of the URL? Pure. */
-bool hli_cluster_may_change(hli_ns lost);
 /* Refreshes in so many milliseconds, or earlier; but at most every 100. */
 void hli_cluster_refresh_in(struct hli_cluster *cluster, int64_t ms);
 

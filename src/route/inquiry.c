@@ -10,11 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { INQUIRY_LOST_MS = 60 * 1000 };
+
 void hli_inquiry_forget_login(struct hli_inquiry *inquiry)
 {
     inquiry->conn.secret = inquiry->secret;
     hli_op_wipe(&inquiry->auth);
     hli_login_drop(&inquiry->login);
+}
+
+bool hli_inquiry_believes_strangers(hli_ns lost)
+{
+    return lost >= HLI_MS(INQUIRY_LOST_MS);
 }
 
 hli_ns hli_inquiry_share(hli_ns time, size_t left, bool is_first)

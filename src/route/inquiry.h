@@ -68,6 +68,10 @@ bool hli_inquiry_say(struct hli_inquiry *inquiry, struct hli_op *op, const char 
  * The first one of a round, which mostly is the only one that is asked, has half of it. */
 hli_ns hli_inquiry_share(hli_ns time, size_t left, bool is_first);
 
+/* For so long no server that is known has answered, but strangers at the addresses of the URL: may
+ * all have been set up anew? Servers that are only out of reach, or start, are back earlier. */
+bool hli_inquiry_believes_strangers(hli_ns lost);
+
 /* The login has been said, or is not needed any more. */
 void hli_inquiry_forget_login(struct hli_inquiry *inquiry);
 

@@ -16,6 +16,7 @@ enum {
     SENTINEL_UNSUBSCRIBE,
     SENTINEL_ADDRESS,
     SENTINEL_EPOCH,
+    SENTINEL_ID,
     SENTINEL_PEERS,
     SENTINEL_PROMOTED,
     SENTINEL_SWITCH,
@@ -58,48 +59,60 @@ static bool sentinel_say(struct hli_sentinel *sentinel, int index, const char *c
 }
 
 /* The address is asked for by itself: during a failover SENTINEL MASTER still has the old one. */
-static bool sentinel_ask(struct hli_sentinel *sentinel, int64_t least_epoch)
+static bool sentinel_ask(struct hli_sentinel *sentinel, const struct hli_sentinel_word *known)
 {
     const char *service = sentinel->inquiry.url->service;
     const char *const address[] = {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", service, NULL};
     const char *const epoch[] = {"SENTINEL", "MASTER", service, NULL};
+    const char *const id[] = {"SENTINEL", "MYID", NULL};
     const char *const peers[] = {"SENTINEL", "SENTINELS", service, NULL};
     const char *const promoted[] = {"SUBSCRIBE", sentinel_promoted, NULL};
     const char *const switched[] = {"SUBSCRIBE", sentinel_switch, NULL};
 
     sentinel->err = (hl_error)HL_ERROR_INIT;
-    sentinel->least_epoch = least_epoch;
+    sentinel->known = known;
+    sentinel->id = (struct hli_sentinel_id){""};
+    sentinel->is_unmet = false;
     hli_sentinel_word_deinit(&sentinel->said);
     memcpy(sentinel->said.who, sentinel->inquiry.where, sizeof(sentinel->inquiry.where));
     return sentinel_say(sentinel, SENTINEL_EPOCH, epoch) &&
            sentinel_say(sentinel, SENTINEL_ADDRESS, address) &&
+           sentinel_say(sentinel, SENTINEL_ID, id) &&
            sentinel_say(sentinel, SENTINEL_PEERS, peers) &&
            sentinel_say(sentinel, SENTINEL_PROMOTED, promoted) &&
            sentinel_say(sentinel, SENTINEL_SWITCH, switched);
 }
 
-bool hli_sentinel_greet(struct hli_sentinel *sentinel, int64_t least_epoch)
+bool hli_sentinel_greet(struct hli_sentinel *sentinel, const struct hli_sentinel_word *known)
 {
     const char *const name[] = {"CLIENT", "SETNAME", sentinel->inquiry.settings->client_name, NULL};
 
     sentinel->login_ends = hli_login_renew_at(sentinel->inquiry.login.login, hli_random_u64());
-    return sentinel_say(sentinel, SENTINEL_NAME, name) && sentinel_ask(sentinel, least_epoch);
+    return sentinel_say(sentinel, SENTINEL_NAME, name) && sentinel_ask(sentinel, known);
 }
 
 /* A connection that is subscribed cannot ask. */
-bool hli_sentinel_ask_again(struct hli_sentinel *sentinel, int64_t least_epoch)
+bool hli_sentinel_ask_again(struct hli_sentinel *sentinel, const struct hli_sentinel_word *known)
 {
     const char *const unsubscribe[] = {"UNSUBSCRIBE", sentinel_promoted, sentinel_switch, NULL};
 
     return sentinel_say(sentinel, SENTINEL_UNSUBSCRIBE, unsubscribe) &&
-           sentinel_ask(sentinel, least_epoch);
+           sentinel_ask(sentinel, known);
 }
 
 /* --- what it says --- */
 
 bool hli_sentinel_is_stale(const struct hli_sentinel *sentinel)
 {
-    return sentinel->said.epoch >= 0 && sentinel->said.epoch < sentinel->least_epoch;
+    return sentinel->said.epoch >= 0 && sentinel->said.epoch < sentinel->known->epoch;
+}
+
+bool hli_sentinel_is_strange(const struct hli_sentinel *sentinel)
+{
+    const struct hli_address *known = &sentinel->known->master, *said = &sentinel->said.master;
+
+    return sentinel->is_unmet && known->host && said->host &&
+           !hli_address_is(known, said->host, said->port);
 }
 
 void hli_sentinel_blame(struct hli_sentinel *sentinel, int code, const char *text)
@@ -155,12 +168,26 @@ static void sentinel_on_address(struct hli_sentinel *sentinel, const struct hli_
     }
 }
 
+/* A refusal leaves the id unknown. */
+static void sentinel_on_id(struct hli_sentinel *sentinel, const struct hli_answer *answer)
+{
+    if (answer->verdict == HLI_REPLIED)
+        sentinel->id = hli_sentinel_id_of(answer->reply);
+}
+
 static void sentinel_on_peers(struct hli_sentinel *sentinel, const struct hli_answer *answer)
 {
-    if (answer->verdict != HLI_REPLIED || sentinel->err.code < 0 || hli_sentinel_is_stale(sentinel))
+    const struct hli_reply *peers = answer->verdict == HLI_REPLIED ? answer->reply : NULL;
+
+    sentinel->is_unmet = !hli_sentinel_list_has_met(sentinel->list, &sentinel->id, peers);
+    if (sentinel->err.code < 0 || hli_sentinel_is_stale(sentinel) ||
+        hli_sentinel_is_strange(sentinel))
+        return;
+    hli_sentinel_list_meet(sentinel->list, &sentinel->id, peers);
+    if (!peers)
         return;
     sentinel->unmapped = (hl_error)HL_ERROR_INIT;
-    hli_sentinel_list_learn(sentinel->list, answer->reply, &sentinel->unmapped);
+    hli_sentinel_list_learn(sentinel->list, peers, &sentinel->unmapped);
 }
 
 /* The last answer. By an ACL the sentinel may refuse to send messages: then it is only asked. */
@@ -172,9 +199,8 @@ static void sentinel_on_switch(struct hli_sentinel *sentinel, const struct hli_a
 
 static void (*const sentinel_read[HLI_SENTINEL_WORDS])(struct hli_sentinel *sentinel,
                                                        const struct hli_answer *answer) = {
-    [SENTINEL_ADDRESS] = sentinel_on_address,
-    [SENTINEL_EPOCH] = sentinel_on_epoch,
-    [SENTINEL_PEERS] = sentinel_on_peers,
+    [SENTINEL_ADDRESS] = sentinel_on_address, [SENTINEL_EPOCH] = sentinel_on_epoch,
+    [SENTINEL_ID] = sentinel_on_id,           [SENTINEL_PEERS] = sentinel_on_peers,
     [SENTINEL_SWITCH] = sentinel_on_switch,
 };
 

@@ -11,7 +11,7 @@
 #include "route/inquiry.h"
 #include "route/sentinel_list.h"
 
-enum { HLI_SENTINEL_WORDS = 7 };
+enum { HLI_SENTINEL_WORDS = 8 };
 
 /* Where a sentinel says that the master is. */
 struct hli_sentinel_word {
@@ -38,9 +38,11 @@ struct hli_sentinel {
     void (*told)(struct hli_sentinel *sentinel);  /* it has answered all: `said`, or `err` */
     void (*moved)(struct hli_sentinel *sentinel); /* its message says that the master changes */
 
-    bool has_answered; /* anything, on this connection */
-    hli_ns login_ends; /* when to greet anew, with another login */
-    int64_t least_epoch;
+    bool has_answered;                     /* anything, on this connection */
+    hli_ns login_ends;                     /* when to greet anew, with another login */
+    const struct hli_sentinel_word *known; /* what counted when it was asked; borrowed */
+    struct hli_sentinel_id id;
+    bool is_unmet; /* neither it nor a peer of its was met before */
     struct hli_sentinel_word said;
     hl_error err;      /* why this is of no use */
     hl_error unmapped; /* why an address of its last list is of none */
@@ -53,12 +55,16 @@ void hli_sentinel_deinit(struct hli_sentinel *sentinel); /* closed */
 
 /* The current one of the list: finds the login for it. */
 void hli_sentinel_begin(struct hli_sentinel *sentinel);
-/* On a new connection, or on one that has answered all. What is of an earlier epoch than
- * `least_epoch` is stale. False: out of memory, or the connection was closed. */
-bool hli_sentinel_greet(struct hli_sentinel *sentinel, int64_t least_epoch);
-bool hli_sentinel_ask_again(struct hli_sentinel *sentinel, int64_t least_epoch);
+/* On a new connection, or on one that has answered all. `known` is what counts so far. False: out
+ * of memory, or the connection was closed. */
+bool hli_sentinel_greet(struct hli_sentinel *sentinel, const struct hli_sentinel_word *known);
+bool hli_sentinel_ask_again(struct hli_sentinel *sentinel, const struct hli_sentinel_word *known);
 
+/* What it says is of an earlier epoch than what is known. */
 bool hli_sentinel_is_stale(const struct hli_sentinel *sentinel);
+/* It names another master than the one that is known, and is a stranger: by the same name, it
+ * watches over somebody else's servers. */
+bool hli_sentinel_is_strange(const struct hli_sentinel *sentinel);
 
 /* It is of no use for this reason, unless there was one before. */
 void hli_sentinel_blame(struct hli_sentinel *sentinel, int code, const char *text);

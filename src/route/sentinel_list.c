@@ -3,6 +3,7 @@
 /* The list of sentinels. */
 #include "route/sentinel_list.h"
 
+#include "base/error.h"
 #include "route/address_map.h"
 
 #include <string.h>
@@ -36,6 +37,11 @@ void hli_sentinel_list_next(struct hli_sentinel_list *list)
     list->current = (list->current + 1) % hli_sentinel_list_count(list);
 }
 
+bool hli_sentinel_list_is_given(const struct hli_sentinel_list *list)
+{
+    return list->current < list->url->address_count;
+}
+
 /* The index of this address; the list's count when it is not there. */
 static size_t list_find(const struct hli_sentinel_list *list, const char *host, uint16_t port)
 {
@@ -67,8 +73,12 @@ static void list_add_peer(struct hli_sentinel_list *list, const struct hli_reply
     int64_t port = 0;
 
     hli_reply_integer(hli_reply_field(peer, "port"), &port);
-    if (!host || port < 1 || port > UINT16_MAX || (flags && strstr(flags->text, "s_down")))
+    if (flags && strstr(flags->text, "s_down"))
         return;
+    if (!host || port < 1 || port > UINT16_MAX) {
+        hli_fail(ret_err, HL_EPROTO, "what was announced is no address");
+        return;
+    }
     if (hli_address_map(list->settings, host->text, (uint16_t)port, &address, &err) < 0) {
         *ret_err = err;
         return;
@@ -94,4 +104,58 @@ void hli_sentinel_list_learn(struct hli_sentinel_list *list, const struct hli_re
     if (list->current == hli_sentinel_list_count(list))
         list->current = 0; /* without memory for it */
     hli_address_deinit(&current);
+}
+
+/* --- ids --- */
+
+struct hli_sentinel_id hli_sentinel_id_of(const struct hli_reply *text)
+{
+    struct hli_sentinel_id id = {""};
+
+    if (text && text->kind == HLI_REPLY_STRING && text->length == sizeof(id.text) - 1)
+        memcpy(id.text, text->text, sizeof(id.text));
+    return id;
+}
+
+static struct hli_sentinel_id list_id_at(const struct hli_reply *peers, size_t index)
+{
+    return hli_sentinel_id_of(hli_reply_field(hli_reply_item(peers, index), "runid"));
+}
+
+static bool list_has(const struct hli_sentinel_list *list, const struct hli_sentinel_id *id)
+{
+    for (size_t i = 0; i < list->met_count && i < HLI_SENTINELS_MET; i++)
+        if (strcmp(list->met[i].text, id->text) == 0)
+            return true;
+    return false;
+}
+
+bool hli_sentinel_list_has_met(const struct hli_sentinel_list *list,
+                               const struct hli_sentinel_id *self, const struct hli_reply *peers)
+{
+    bool tells = self->text[0] != 0;
+    bool has = list->met_count == 0 || (tells && list_has(list, self));
+
+    for (size_t i = 0; !has && hli_reply_item(peers, i); i++) {
+        struct hli_sentinel_id id = list_id_at(peers, i);
+        tells = tells || id.text[0];
+        has = id.text[0] && list_has(list, &id);
+    }
+    return has || !tells;
+}
+
+static void list_meet(struct hli_sentinel_list *list, const struct hli_sentinel_id *id)
+{
+    if (id->text[0] && !list_has(list, id))
+        list->met[list->met_count++ % HLI_SENTINELS_MET] = *id;
+}
+
+void hli_sentinel_list_meet(struct hli_sentinel_list *list, const struct hli_sentinel_id *self,
+                            const struct hli_reply *peers)
+{
+    list_meet(list, self);
+    for (size_t i = 0; hli_reply_item(peers, i); i++) {
+        struct hli_sentinel_id id = list_id_at(peers, i);
+        list_meet(list, &id);
+    }
 }

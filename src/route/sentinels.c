@@ -49,8 +49,12 @@ struct hli_sentinels {
     hli_ns asked_at;                       /* the last time */
     size_t left;                           /* sentinels that the round has not asked */
     struct hli_sentinel_word stale, known; /* the newest that is too old; the one that counts */
+    struct hli_sentinel_word strange;      /* the newest of strangers whom the URL names */
+    bool has_met_kin;                      /* in this round: a sentinel that is no stranger */
+    hli_ns lost_since;                     /* no round has; 0: the last one did */
     char why[HLI_WHERE_SIZE + 32];         /* who said it */
     hl_error unmapped;                     /* what was said last of an address of no use */
+    hl_error estranged;                    /* what was said last of a stranger */
     hli_ns login_began;                    /* LOGIN: when; the round lasts so much longer */
     /* LOGIN: give up; DIALLING, ASKING: to the next sentinel; WATCHING: ask again; IDLE: a new
      * round. */
@@ -104,6 +108,18 @@ static void sentinels_fail(struct hli_sentinels *sentinels, int code, const char
     sentinels_next(sentinels);
 }
 
+/* As above, with a warning, unless it is the one that was told last. */
+static void sentinels_fail_loudly(struct hli_sentinels *sentinels, const char *text)
+{
+    hl_error err;
+
+    hli_fail(&err, HL_ESERVER, "sentinel %s: %s", sentinels->sentinel.inquiry.where, text);
+    if (strcmp(sentinels->estranged.text, err.text) != 0)
+        sentinels_log(sentinels, HL_LOG_WARN, "%s", err.text);
+    sentinels->estranged = err;
+    sentinels_fail(sentinels, HL_ESERVER, text);
+}
+
 /* The time for this sentinel, when others are left. */
 static void sentinels_set_share(struct hli_sentinels *sentinels)
 {
@@ -117,13 +133,12 @@ static void sentinels_set_share(struct hli_sentinels *sentinels)
 static void sentinels_begin_asking(struct hli_sentinels *sentinels, bool is_new)
 {
     struct hli_sentinel *sentinel = &sentinels->sentinel;
-    int64_t epoch = sentinels->known.epoch;
 
     sentinels->state = SENTINELS_ASKING;
     sentinels->asked_at = hli_now();
     sentinels_set_share(sentinels);
-    bool is_asked =
-        is_new ? hli_sentinel_greet(sentinel, epoch) : hli_sentinel_ask_again(sentinel, epoch);
+    bool is_asked = is_new ? hli_sentinel_greet(sentinel, &sentinels->known)
+                           : hli_sentinel_ask_again(sentinel, &sentinels->known);
     if (!is_asked && sentinels->state == SENTINELS_ASKING)
         sentinels_fail(sentinels, HL_ENOMEM, "out of memory");
 }
@@ -172,6 +187,8 @@ static void sentinels_begin_round(struct hli_sentinels *sentinels)
     sentinels->left = hli_sentinel_list_count(&sentinels->list) - 1;
     sentinels->round_ends = hli_after_ms(hli_now(), sentinels_timeout_ms(sentinels));
     hli_sentinel_word_deinit(&sentinels->stale);
+    hli_sentinel_word_deinit(&sentinels->strange);
+    sentinels->has_met_kin = false;
 }
 
 /* This answer counts from now on. */
@@ -229,18 +246,36 @@ static bool sentinels_names_known(const struct hli_sentinels *sentinels,
     return master->host && hli_address_is(&sentinels->known.master, master->host, master->port);
 }
 
+/* Strangers count where there is no master, after a while without any sentinel that was met: all
+ * may have been set up anew. NULL: none counts. */
+static struct hli_sentinel_word *sentinels_find_strange(struct hli_sentinels *sentinels)
+{
+    hli_ns now = hli_now();
+
+    if (sentinels->has_met_kin)
+        sentinels->lost_since = 0;
+    else if (sentinels->lost_since == 0)
+        sentinels->lost_since = now;
+    bool counts = sentinels->strange.master.host && sentinels->is_wanted &&
+                  !sentinels->has_met_kin &&
+                  hli_inquiry_believes_strangers(now - sentinels->lost_since);
+    return counts ? &sentinels->strange : NULL;
+}
+
 /* All sentinels of the round were asked. If none has a new epoch, and the newest of the old ones
  * names the master that is known, all may have been set up anew: their epochs count from now on. */
 static void sentinels_end_round(struct hli_sentinels *sentinels)
 {
     const struct hli_sentinel_word *stale = &sentinels->stale;
-    bool counts =
+    bool is_stale =
         stale->master.host && (sentinels->is_wanted || sentinels_names_known(sentinels, stale));
-    int64_t pause_ms = counts ? SENTINELS_PAUSE_MS : SENTINELS_POLL_MS;
+    struct hli_sentinel_word *counts =
+        is_stale ? &sentinels->stale : sentinels_find_strange(sentinels);
 
-    sentinels_set_timer(sentinels, hli_after_ms(hli_now(), pause_ms));
+    sentinels_set_timer(sentinels,
+                        hli_after_ms(hli_now(), counts ? SENTINELS_PAUSE_MS : SENTINELS_POLL_MS));
     if (counts)
-        sentinels_accept(sentinels, &sentinels->stale);
+        sentinels_accept(sentinels, counts);
     else
         sentinels_give_up(sentinels);
 }
@@ -271,24 +306,49 @@ static void sentinels_tell_unmapped(struct hli_sentinels *sentinels)
     sentinels->unmapped = sentinel->unmapped;
 }
 
+static void sentinels_keep(struct hli_sentinel_word *kept, struct hli_sentinel_word *said)
+{
+    if (!kept->master.host || said->epoch > kept->epoch)
+        hli_sentinel_word_move(kept, said);
+}
+
+/* The addresses of the URL are the program's word; one that sentinels told is a stranger's now. */
+static void sentinels_meet_stranger(struct hli_sentinels *sentinels)
+{
+    char is[HLI_WHERE_SIZE], text[HLI_WHERE_SIZE + 128];
+
+    hli_address_where(&sentinels->sentinel.said.master, is);
+    snprintf(text, sizeof(text),
+             "it names another master, %s, and knows none of the sentinels that are known", is);
+    if (hli_sentinel_list_is_given(&sentinels->list))
+        sentinels_keep(&sentinels->strange, &sentinels->sentinel.said);
+    sentinels_fail_loudly(sentinels, text);
+}
+
 static void sentinels_on_told(struct hli_sentinel *sentinel)
 {
     struct hli_sentinels *sentinels = sentinels_of(sentinel);
-    struct hli_sentinel_word *said = &sentinel->said, *stale = &sentinels->stale;
 
     sentinels_tell_unmapped(sentinels);
     if (sentinel->err.code < 0) {
         sentinels_next(sentinels);
-    } else if (hli_sentinel_is_stale(sentinel)) {
-        if (!stale->master.host || said->epoch > stale->epoch)
-            hli_sentinel_word_move(stale, said);
+        return;
+    }
+    if (hli_sentinel_is_strange(sentinel)) {
+        sentinels_meet_stranger(sentinels);
+        return;
+    }
+    sentinels->has_met_kin = true;
+    sentinels->lost_since = 0;
+    if (hli_sentinel_is_stale(sentinel)) {
+        sentinels_keep(&sentinels->stale, &sentinel->said);
         sentinels_fail(sentinels, HL_ESERVER, "it has not heard of the last failover yet");
     } else {
         sentinels->state = SENTINELS_WATCHING;
         hli_inquiry_forget_login(&sentinel->inquiry);
         sentinels_set_timer(sentinels, hli_earlier(hli_after_ms(hli_now(), SENTINELS_POLL_MS),
                                                    sentinel->login_ends));
-        sentinels_accept(sentinels, said);
+        sentinels_accept(sentinels, &sentinel->said);
     }
 }
 
@@ -450,6 +510,7 @@ struct hli_sentinels *hli_sentinels_new(const struct hli_sentinels_setup *setup)
     sentinels->list.url = setup->url;
     sentinels->list.settings = setup->settings;
     hli_sentinel_word_init(&sentinels->stale);
+    hli_sentinel_word_init(&sentinels->strange);
     hli_sentinel_word_init(&sentinels->known);
     sentinels->timer = (struct hli_timer){.run = sentinels_on_timer, .arg = sentinels};
     return sentinels;
@@ -462,6 +523,7 @@ void hli_sentinels_free(struct hli_sentinels *sentinels)
     hli_sentinel_deinit(&sentinels->sentinel);
     hli_sentinel_list_deinit(&sentinels->list);
     hli_sentinel_word_deinit(&sentinels->stale);
+    hli_sentinel_word_deinit(&sentinels->strange);
     hli_sentinel_word_deinit(&sentinels->known);
     free(sentinels);
 }

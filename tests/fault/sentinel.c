@@ -101,6 +101,7 @@ Test(sentinel, has_a_login_of_its_own, .init = passwords_up, .fini = server_down
 static const char *const watcher_rights[] = {"+sentinel|get-master-addr-by-name",
                                              "+sentinel|master",
                                              "+sentinel|sentinels",
+                                             "+sentinel|myid",
                                              "+subscribe",
                                              "+unsubscribe",
                                              "+client|setname",

@@ -45,12 +45,12 @@ static inline bool sentinel_answer(const struct resp_command *command, struct fa
     return true;
 }
 
-/* Borrowed until the 8th next call, as the next two. */
+/* Borrowed until the 32nd next call, as the next two. */
 static inline char *sentinel_text(void)
 {
-    static char texts[8][256];
+    static char texts[32][256];
     static unsigned turn;
-    return texts[turn++ % 8];
+    return texts[turn++ % 32];
 }
 
 /* The answer that names 127.0.0.1:port. */
