@@ -288,30 +288,6 @@ FakeLaw(cluster_maps, of_an_older_epoch_count_only_if_no_node_has_a_newer_one)
     check(fake_server_count(past->server, "EVALSHA") > 0);
 }
 
-/* A shard is down, so all nodes say that the cluster is: their map counts for want of another, and
- * an older one still does not. */
-FakeLaw(cluster_maps, of_a_cluster_that_is_down_do_not_make_older_ones_count)
-{
-    struct pair pair = pair_up();
-    struct fake_node *past = new_fake_node();
-
-    for (int i = 0; i < 2; i++)
-        fake_node_set_info(pair.node[i], "cluster_state:ok\r\ncluster_current_epoch:5\r\n");
-    hl_client *client = open_pair(&pair);
-    expect_works(client, SLOT);
-    for (int i = 0; i < 2; i++)
-        fake_node_set_info(pair.node[i], "cluster_state:fail\r\ncluster_current_epoch:5\r\n");
-    int looks = fake_server_count(pair.node[0]->server, "CLUSTER SLOTS");
-    look_again(client, pair.node[1], 16000);
-    check(fake_server_wait_count(pair.node[0]->server, "CLUSTER SLOTS", looks + 1, 10000));
-    fake_node_set_info(pair.node[0], "cluster_state:ok\r\ncluster_current_epoch:5\r\n");
-    set_old_map(pair.node[1], past);
-    look_again(client, pair.node[1], 16000);
-    look_again(client, pair.node[1], 16000);
-    expect_works(client, SLOT);
-    check_int(fake_server_accepted(past->server), 0);
-}
-
 /* As soon as the client has the map that says so. */
 static void expect_works_at(hl_client *client, int slot, struct fake_node *node)
 {

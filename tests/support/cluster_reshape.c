@@ -10,13 +10,14 @@
 
 /* "127.0.0.1:7001" */
 struct address {
-    char text[24];
+    char text[48];
 };
 
 static struct address address_of(const struct redis_server *node)
 {
     struct address address;
-    snprintf(address.text, sizeof address.text, "127.0.0.1:%d", redis_server_port(node));
+    snprintf(address.text, sizeof address.text, "%s:%d", redis_server_host(node),
+             redis_server_port(node));
     return address;
 }
 

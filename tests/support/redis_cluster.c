@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fatal.h"
 #include "redis_probe.h"
@@ -21,14 +22,24 @@ enum { NEVER_DEAD_MS = 600000, DEAD_MS = 2000 };
 struct redis_cluster {
     struct cluster_options options;
     int nodes;
+    int hosts; /* that were given out */
     struct redis_server *node[CLUSTER_NODES];
     struct cluster_view view[CLUSTER_NODES]; /* as last read, of nodes that are up */
 };
 
-static struct redis_server *cluster_start_node(const struct redis_cluster *cluster)
+/* Of a block of addresses that no other process has, unless 50,000 began since. */
+static const char *cluster_next_host(struct redis_cluster *cluster, char host[32])
+{
+    int block = (int)getpid() % 50000;
+    snprintf(host, 32, "127.%d.%d.%d", 20 + block / 250, block % 250, ++cluster->hosts);
+    return host;
+}
+
+static struct redis_server *cluster_start_node(struct redis_cluster *cluster)
 {
     static const char migration[] = "cluster-allow-replica-migration no";
-    char config[2048], announce[160] = "";
+    char config[2048], announce[160] = "", host[32];
+    const struct redis_server *first = cluster->node[0];
     const struct cluster_options *options = &cluster->options;
     if (options->host)
         snprintf(announce, sizeof announce, "bind %s 127.0.0.1\ncluster-announce-ip %s\n",
@@ -43,13 +54,16 @@ static struct redis_server *cluster_start_node(const struct redis_cluster *clust
                  options->password ? "masterauth " : "", options->password ? options->password : "",
                  announce, options->config ? options->config : "");
     must(length < (int)sizeof config);
-    return redis_server_start(&(struct redis_options){.cluster = true,
-                                                      .tcp = true,
-                                                      .tls = options->tls,
-                                                      .plain = !options->tls,
-                                                      .relative = cluster->node[0],
-                                                      .password = options->password,
-                                                      .config = config});
+    return redis_server_start(
+        &(struct redis_options){.cluster = true,
+                                .tcp = true,
+                                .tls = options->tls,
+                                .plain = !options->tls,
+                                .relative = first,
+                                .host = options->spread ? cluster_next_host(cluster, host) : NULL,
+                                .port = options->spread && first ? redis_server_port(first) : 0,
+                                .password = options->password,
+                                .config = config});
 }
 
 /* Redis 6.2 has no command for a range. */
@@ -72,7 +86,7 @@ static void cluster_introduce(struct redis_cluster *cluster)
                            CLUSTER_SLOTS * (i + 1) / cluster->options.masters - 1);
     for (int i = 0; i < cluster->nodes; i++)
         for (int n = 0; n < i; n++)
-            redis_do(cluster->node[i], "CLUSTER MEET 127.0.0.1 %d",
+            redis_do(cluster->node[i], "CLUSTER MEET %s %d", redis_server_host(cluster->node[n]),
                      redis_server_port(cluster->node[n]));
 }
 
@@ -205,8 +219,8 @@ const char *cluster_url_of(const struct redis_cluster *cluster, int first, int c
                  login && !strchr(login, ':') ? ":" : "", login ? login : "", login ? "@" : "");
     for (int i = 0; i < count; i++) {
         const struct redis_server *node = cluster->node[(first + i) % cluster->nodes];
-        length += snprintf(text + length, sizeof texts[0] - (size_t)length, "%s127.0.0.1:%d",
-                           i > 0 ? "," : "", redis_server_port(node));
+        length += snprintf(text + length, sizeof texts[0] - (size_t)length, "%s%s:%d",
+                           i > 0 ? "," : "", redis_server_host(node), redis_server_port(node));
     }
     return text;
 }

@@ -3,7 +3,7 @@
 
 /*
  * A real cluster: masters that serve a third of the slots each, and a replica for each of them, on
- * free ports of 127.0.0.1. A master that dies is replaced within a few seconds.
+ * free ports of 127.0.0.1, or as if each had its own host. A master that dies is replaced within a few seconds.
  *
  * Each is a struct redis_server, which tests kill, freeze, restart and ask as such. A node that is
  * asked about a name of another node answers MOVED: cluster_node_of(cluster, name) is the right
@@ -24,6 +24,9 @@ struct cluster_options {
     const char *config;   /* more lines of redis.conf of all nodes */
     /* Where all listen beside 127.0.0.1, and announce themselves; NULL: there only. */
     const char *host;
+    /* Each node has an address of its own, 127.x.y.1 and so on, and all have one port: as hosts do.
+     * Not for cluster_word(), nor with .tls or .host. */
+    bool spread;
     bool tls; /* all speak TLS only, also with each other, and redis_server_authority() signs for
                * all; not for cluster_word() */
 };

@@ -37,6 +37,7 @@ struct redis_server {
     char dir[64];
     char socket[80];
     char log[80];
+    char host[32];
     char url[96];
     _Atomic int64_t *clock_offset_ms;  /* mapped; NULL without shim */
     const struct redis_shards *shards; /* NULL: it stands for itself */
@@ -108,7 +109,7 @@ static void redis_server_write_config(struct redis_server *server)
     FILE *file = fopen(path, "we");
     if (!file)
         fatal_errno("open %s", path);
-    fprintf(file, "bind 127.0.0.1\nunixsocket %s\n", server->socket);
+    fprintf(file, "bind %s\nunixsocket %s\n", server->host, server->socket);
     if (options->tls)
         fprintf(file,
                 "port 0\ntls-port %d\ntls-ca-cert-file %s\ntls-cert-file %s/server.pem\n"
@@ -124,7 +125,7 @@ static void redis_server_write_config(struct redis_server *server)
     if (options->appendonly && redis_program_knows(timestamps))
         fprintf(file, "%s\n", timestamps);
     if (options->cluster)
-        fprintf(file, "cluster-enabled yes\ncluster-announce-ip 127.0.0.1\n");
+        fprintf(file, "cluster-enabled yes\ncluster-announce-ip %s\n", server->host);
     if (options->cluster && options->tls)
         fprintf(file, "tls-cluster yes\n");
     if (options->password)
@@ -205,8 +206,8 @@ static int redis_server_draw_port(const struct redis_server *server)
 {
     enum { BUS = 10000, CLIENTS = 32768 };
     const struct redis_options *options = &server->options;
-    if (!options->tcp && !options->tls)
-        return 0;
+    if (options->port || (!options->tcp && !options->tls))
+        return options->port;
     int port = listener_free_port();
     while (options->cluster && (port + BUS >= CLIENTS || listener_is_reserved(port + BUS)))
         port = listener_free_port();
@@ -230,8 +231,8 @@ static void redis_server_first_start(struct redis_server *server)
 static void redis_server_name(struct redis_server *server)
 {
     if (server->port)
-        snprintf(server->url, sizeof server->url, "%s://127.0.0.1:%d",
-                 server->options.tls ? "rediss" : "redis", server->port);
+        snprintf(server->url, sizeof server->url, "%s://%s:%d",
+                 server->options.tls ? "rediss" : "redis", server->host, server->port);
     else
         snprintf(server->url, sizeof server->url, "unix://%s", server->socket);
 }
@@ -248,6 +249,8 @@ struct redis_server *redis_server_start(const struct redis_options *options)
     if (server->options.tls && !redis_program_knows("tls-port 0"))
         skip("%s was built without TLS", redis_program());
     redis_server_make_dir(server);
+    snprintf(server->host, sizeof server->host, "%s",
+             server->options.host ? server->options.host : "127.0.0.1");
     if (server->options.tls)
         redis_server_make_certificates(server);
     redis_link_init(&server->link, server->socket);
@@ -272,6 +275,7 @@ struct redis_server *redis_server_join(const char *word)
     must(server);
     server->is_joined = true;
     must(sscanf(word, "%63[^:]:%d:%d", server->dir, &server->port, &server->pid) == 3);
+    snprintf(server->host, sizeof server->host, "127.0.0.1");
     redis_server_set_paths(server);
     redis_link_init(&server->link, server->socket);
     redis_server_name(server);
@@ -404,6 +408,11 @@ const char *redis_server_socket(const struct redis_server *server)
 const char *redis_server_dir(const struct redis_server *server)
 {
     return server->dir;
+}
+
+const char *redis_server_host(const struct redis_server *server)
+{
+    return server->host;
 }
 
 int redis_server_port(const struct redis_server *server)

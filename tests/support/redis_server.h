@@ -32,6 +32,8 @@ struct redis_options {
     bool appendonly;     /* keeps its keys over kill and restart */
     bool may_be_loading; /* start and restart return at the first answer, even -LOADING */
     bool clock_shim;     /* redis_server_step_clock works */
+    const char *host;    /* listens there instead of 127.0.0.1; NULL: there */
+    int port;            /* at this port; 0: at a free one */
     const char *password; /* of the default user */
     const char *config;   /* more lines of redis.conf; `user NAME on >pw ...` adds a user */
     /* With .tls: a server whose authority is this one's, too. NULL: it has one of its own. */
@@ -61,6 +63,7 @@ bool redis_server_has_clock_shim(void); /* this build brings the shim's library 
 const char *redis_server_url(const struct redis_server *server);
 const char *redis_server_socket(const struct redis_server *server);
 const char *redis_server_dir(const struct redis_server *server);
+const char *redis_server_host(const struct redis_server *server); /* where it listens by TCP */
 int redis_server_port(const struct redis_server *server); /* that of the URL; 0 on a unix socket */
 bool redis_server_has_tls(const struct redis_server *server);
 /* The authority of the server with TLS that was started last, or of all servers of a run: the

@@ -22,9 +22,9 @@ struct slot_move slot_move_begin(struct redis_cluster *cluster, int slot, struct
 
 static bool slot_move_one(const struct slot_move *move, const char *name, size_t length)
 {
-    redisReply *reply =
-        redis_command(move->from, "MIGRATE 127.0.0.1 %d %s 0 %lld AUTH2 hltest any KEYS %b",
-                      redis_server_port(move->to), "", (long long)slow_ms(10000), name, length);
+    redisReply *reply = redis_command(
+        move->from, "MIGRATE %s %d %s 0 %lld AUTH2 hltest any KEYS %b", redis_server_host(move->to),
+        redis_server_port(move->to), "", (long long)slow_ms(10000), name, length);
     if (!reply || reply->type == REDIS_REPLY_ERROR)
         fatal("MIGRATE of slot %d: %s", move->slot, reply ? reply->str : "no answer");
     bool moved = strcmp(reply->str, "NOKEY") != 0;
