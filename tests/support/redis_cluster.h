@@ -3,7 +3,8 @@
 
 /*
  * A real cluster: masters that serve a third of the slots each, and a replica for each of them, on
- * free ports of 127.0.0.1, or as if each had its own host. A master that dies is replaced within a few seconds.
+ * free ports of 127.0.0.1, or as if each had its own host. A master that dies is replaced within a
+ * few seconds.
  *
  * Each is a struct redis_server, which tests kill, freeze, restart and ask as such. A node that is
  * asked about a name of another node answers MOVED: cluster_node_of(cluster, name) is the right
