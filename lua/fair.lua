@@ -13,20 +13,23 @@
 --   redisson_lock_queue:{name}     list: the fields in the order of their arrival
 --   redisson_lock_timeout:{name}   sorted set: field -> its end, in ms: Redisson's clients drop a
 --                                  head whose end has come
---   hirelock_fair:{name}           hash, the signs of life. field -> "asked:stand" for a waiter of
---                                  ours: when it asked last, and
---                                  how long its place stands. field -> "since" for one of
---                                  Redisson's without a subscriber.
+--   hirelock_fair:{name}           hash, the signs of life. field -> "asked:stand:added" for a
+--                                  waiter of ours: when it asked last, how long its place stands,
+--                                  and what it has added to the ends behind it. field -> "since"
+--                                  for one of Redisson's without a subscriber.
 --                                  "look" -> when the queue was looked through last. All in ms.
 -- Each waiter has a channel, redisson_lock__channel:{name}:<field>, and gets the message 0 when it
 -- is the head of a lock that is free.
 --
--- The ends are cumulative, as Redisson counts them: a waiter that queues adds its wait to the end
--- of the last one; a waiter that acquires or leaves subtracts its wait from all ends behind it. Our
--- clients subtract the distance to the predecessor, which is the same but lets no error grow. They
--- correct an end only when it is wrong by more than stand_ms, since that writes all ends behind.
+-- A waiter of Redisson's adds its wait to the end of the member before it. It subtracts that wait
+-- from all other ends on its turn, and from those behind it when it gives up. A waiter of ours asks
+-- again and again, and moves its own end on alone; so no turn of ours writes the ends of others.
+-- All ends are written, as at each turn of Redisson's, only in two cases: ours stood right behind
+-- one of Redisson's, and has added a wait as these do, for the other was to subtract one; or a
+-- waiter of Redisson's that lives has waited so long that its end comes.
 -- include braces
 -- include clock
+local WAIT, CHUNK, CHUNKS = 300000, 16, 64 -- WAIT: Redisson's default
 local call, name, slot = redis.call, KEYS[1], braced(KEYS[1])
 local publish, numsub, stand_ms, grace_ms = unpack(ARGV, 1, 4)
 local stand, grace = tonumber(stand_ms), tonumber(grace_ms)
@@ -37,6 +40,18 @@ local function channel_of(field)
   return 'redisson_lock__channel:' .. slot .. ':' .. field
 end
 
+-- Of a sign of ours: when its waiter asked, how long its place stands, what it has added. Of any
+-- other, nil.
+local function read_sign(sign)
+  local asked, stands, added = string.match(type(sign) == 'string' and sign or '',
+    '^(%d+):(%d+):?(%d*)$')
+  return tonumber(asked), tonumber(stands), tonumber(added) or 0
+end
+
+local function is_ours(field)
+  return read_sign(redis.pcall('HGET', signs, field)) ~= nil
+end
+
 -- Without it a waiter of ours looks like one of Redisson's, so a refusal is no failure. PEXPIRE
 -- goes first, for a script that has written may go on writing at maxmemory.
 local function note(field, sign)
@@ -45,46 +60,54 @@ local function note(field, sign)
   if lasts == 0 then redis.pcall('PEXPIRE', signs, text(10 * stand)) end
 end
 
--- The ends of all behind `from`, a bound of ZRANGEBYSCORE.
-local function move(from, by)
-  if math.abs(by) <= stand then return end
-  local rows = call('ZRANGEBYSCORE', ends, from, '+inf', 'WITHSCORES')
-  for at = 1, #rows, 1000 do
-    local words = {}
-    for i = at, math.min(at + 999, #rows), 2 do
-      words[#words + 1] = text(rows[i + 1] + by)
-      words[#words + 1] = rows[i]
+-- members: the queue in its order. by: of a member, what is added to its end and to all behind it.
+local function move(members, by)
+  local rows = call('ZRANGEBYSCORE', ends, '-inf', '+inf', 'WITHSCORES')
+  local end_of, sum, words = {}, 0, {}
+  for at = 1, #rows, 2 do end_of[rows[at]] = rows[at + 1] end
+  for _, member in ipairs(members) do
+    sum = sum + (by[member] or 0)
+    if sum ~= 0 and end_of[member] then
+      words[#words + 1] = text(end_of[member] + sum)
+      words[#words + 1] = member
     end
-    call('ZADD', ends, 'XX', unpack(words))
+  end
+  for at = 1, #words, 1000 do
+    call('ZADD', ends, 'XX', unpack(words, at, math.min(at + 999, #words)))
   end
 end
 
--- Leaves the queue; the next waiter's wait then begins at `from`, or where this one's began. True:
--- the queue is gone. (While a slot moves away, no command may look for a key that is gone.)
-local function leave(field, from)
-  local own_end, first = call('ZSCORE', ends, field), call('LRANGE', queue, 0, 1)
-  call('LREM', queue, 1, field)
-  call('ZREM', ends, field)
-  if not first[2] and (not first[1] or first[1] == field) then
+-- Removes members, and takes from the ends behind each what it has added. signs_of: their signs, in
+-- the same order. is_all: the queue is gone then. (While a slot moves away, no command may look for
+-- a key that is gone.) What maxmemory may refuse comes last.
+local function drop(gone, signs_of, is_all)
+  local by, members = {}, false
+  for i, field in ipairs(gone) do
+    local _, _, added = read_sign(signs_of[i])
+    by[field] = -added
+    members = members or added > 0 and not is_all and call('LRANGE', queue, 0, -1)
+  end
+  for _, field in ipairs(gone) do call('LREM', queue, 1, field) end
+  call('ZREM', ends, unpack(gone))
+  if is_all then
     redis.pcall('DEL', ends, signs)
-    return true
+  else
+    redis.pcall('HDEL', signs, unpack(gone))
+    if members then move(members, by) end
   end
-  redis.pcall('HDEL', signs, field)
-  if not own_end then return end
-  local behind = '(' .. own_end
-  local before = not from and
-    call('ZREVRANGEBYSCORE', ends, behind, '-inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
-  from = from or before or now_ms() + math.max(call('PTTL', name), 2 * stand)
-  move(behind, from - own_end)
 end
 
--- Until when Redisson's clients wait for the head: late enough that they drop no living head. When
--- the head is the asker, a client of ours, not much later: it may die, and no other client of ours
--- may be in the queue.
-local function hold_place(head, now, is_asker)
-  local own_end = tonumber(call('ZSCORE', ends, head) or now + 2 * stand)
-  local is_soon, is_long = own_end < now + stand, is_asker and own_end > now + 3 * stand
-  if is_soon or is_long then move('-inf', now + 2 * stand - own_end) end
+local function leave(field)
+  local first, sign = call('LRANGE', queue, 0, 1), redis.pcall('HGET', signs, field)
+  drop({field}, {sign}, not first[2] and (not first[1] or first[1] == field))
+end
+
+-- This member of Redisson's is the head, or will be at that time: if its end comes soon then, its
+-- wait begins anew. Else Redisson's clients would drop it, though it lives.
+local function prolong(member, from)
+  local own_end = tonumber(call('ZSCORE', ends, member) or from + stand)
+  if own_end >= from + stand then return end
+  move(call('LRANGE', queue, 0, -1), {[member] = from + WAIT - own_end})
 end
 
 local function is_overdue(field, now)
@@ -96,7 +119,7 @@ end
 -- is free. A waiter of Redisson's without a subscriber may be about to reconnect, and would not
 -- queue anew: while the lock is held, sparing it delays no other waiter.
 local function judge(field, sign, heard, is_free, is_due, now)
-  local asked, stands = string.match(sign or '', '^(%d+):(%d+)$')
+  local asked, stands = read_sign(sign)
   if asked then
     local spared = asked + (heard == 0 and math.min(grace, stands) or stands) - now
     return spared <= 0, heard == 0 and spared
@@ -110,42 +133,67 @@ local function judge(field, sign, heard, is_free, is_due, now)
   return is_due and is_overdue(field, now), false
 end
 
--- Looks at the first 16 and drops the dead, in a row or not. Returns the head, and in how many ms
--- those before the asker are over if none of them gives a sign of life; -1 when one lives.
-local function look(asker, is_free, now)
-  local fields, channels = call('LRANGE', queue, 0, 15), {}
-  if not fields[1] then return false, -1 end
+-- Looks at the members from place seen.kept on, and drops the dead, in a row or not. False: there
+-- is no more to be looked at, for one of them lives, or the queue ends here.
+local function look_at_some(seen, asker, is_free, now)
+  local fields = call('LRANGE', queue, seen.kept, seen.kept + CHUNK - 1)
+  local channels, gone, signs_of = {}, {}, {}
+  if not fields[1] then return false end
   for i, field in ipairs(fields) do channels[i] = channel_of(field) end
   local listeners = redis.pcall('PUBSUB', numsub, unpack(channels))
   local known = redis.pcall('HMGET', signs, unpack(fields))
-  note('look', text(now))
+  local lives, kept = false, seen.kept
 
-  local head, hint, is_before, is_gone = false, 0, true, false
   for i, field in ipairs(fields) do
     local heard, is_dead, spared = not listeners.err and listeners[2 * i], false, false
-    local sign, is_due = not known.err and known[i], not head and (is_free or not heard)
+    local sign, is_due = not known.err and known[i], not seen.head and (is_free or not heard)
     if field == asker then
-      is_before = false
+      seen.is_before = false
     else
       is_dead, spared = judge(field, sign, heard, is_free, is_due, now)
     end
     if is_dead then
-      is_gone = leave(field)
+      gone[#gone + 1], signs_of[#gone + 1] = field, sign
     else
-      if not head and not is_free and heard ~= 0 then hold_place(field, now, false) end
-      if is_before then hint = spared and hint >= 0 and math.max(hint, spared) or -1 end
-      head = head or field
+      kept, lives = kept + 1, lives or not spared
+      if seen.is_before then
+        seen.hint = spared and seen.hint >= 0 and math.max(seen.hint, spared) or -1
+      end
+      if not seen.head then seen.head, seen.spared, seen.heard = field, spared, heard end
     end
   end
-  head = head or not is_gone and call('LINDEX', queue, 0)
-  return head, hint == 0 and 1 or hint
+  if gone[1] then
+    seen.is_gone = kept == 0 and not call('LINDEX', queue, #fields)
+    drop(gone, signs_of, seen.is_gone)
+  end
+  seen.kept = kept
+  return not lives and not seen.is_gone
+end
+
+-- Drops the dead up to the first member that lives, and those a little behind it: all that died
+-- together go together. Returns the head; in how many ms those before the asker are over if none of
+-- them gives a sign of life, -1 when one lives; and for how many ms the head is spared, if it is.
+local function look(asker, is_free, now)
+  local seen, chunks, is_more = {kept = 0, hint = 0, is_before = true}, 0, true
+  note('look', text(now))
+  while is_more and chunks < CHUNKS do
+    is_more, chunks = look_at_some(seen, asker, is_free, now), chunks + 1
+  end
+  if is_more then redis.pcall('HDEL', signs, 'look') end -- the next request goes on
+  if seen.head and seen.heard ~= 0 and not is_free and not is_ours(seen.head) then
+    prolong(seen.head, now)
+  end
+  local head = seen.head or not seen.is_gone and call('LINDEX', queue, 0)
+  return head, seen.hint == 0 and 1 or seen.hint, seen.spared
 end
 
 -- The lock is free now: publishes that to the head. If the head is not subscribed, drops the dead
--- members, and publishes to the new head.
+-- members, and publishes to the new head. Returns for how many ms a head is spared that does not
+-- listen: who looks again then passes it over.
 local function tell_head()
   local head = call('LINDEX', queue, 0)
   if not head or redis.pcall(publish, channel_of(head), '0') ~= 0 then return end
-  local next = look('', true, (now_ms()))
+  local next, _, spared = look('', true, (now_ms()))
   if next and next ~= head then redis.pcall(publish, channel_of(next), '0') end
+  return next and spared or nil
 end

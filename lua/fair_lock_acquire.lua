@@ -4,9 +4,9 @@
 -- the queue.
 --
 -- KEYS name
--- ARGV publish numsub stand_ms grace_ms field lease_ms want wait_ms [tag_key]
+-- ARGV publish numsub stand_ms grace_ms field lease_ms want queues [tag_key]
 --      want     the hold count wanted, absolute: a repeated command changes nothing
---      wait_ms  what the waiter adds to the end of a predecessor of Redisson's; 0: do not queue
+--      queues   1: takes a place in the queue, or keeps it; 0: does not
 --      tag_key  the key of the holder's tag, for a caller that wants to know it
 -- reply {1, fresh}                           held by this field, with at least this count and this
 --                                            lease; fresh is 1 when it was free
@@ -23,9 +23,8 @@
 -- judged before anything is written; the place may be refused, as at maxmemory, and then nothing
 -- is written but that the dead are gone. The message is last and its refusal is no failure.
 -- include fair
-local field, lease_ms, want, wait_ms, tag_key = unpack(ARGV, 5)
-local waits = tonumber(wait_ms)
-if not waits then return redis.error_reply('HIRELOCK bad wait') end
+local field, lease_ms, want, queues, tag_key = unpack(ARGV, 5)
+if queues ~= '0' and queues ~= '1' then return redis.error_reply('HIRELOCK bad wish to queue') end
 -- include lease
 
 local left, fields = call('PTTL', name), {}
@@ -45,6 +44,7 @@ if wanted > 1 then return {-1} end
 local is_free, head, hint = left == -2, call('LINDEX', queue, 0), -1
 local now, time
 
+-- The next member is the head of a lock that is held, as long as this lease at least.
 local function take()
   call('HSET', name, field, want)
   local expiry = redis.pcall('PEXPIRE', name, lease_ms)
@@ -52,11 +52,13 @@ local function take()
     call('DEL', name)
     return expiry
   end
-  if head then
-    leave(field, now + math.max(lease, 2 * stand))
-  else
+  if not head then
     redis.pcall('DEL', ends, signs)
+    return {1, 1}
   end
+  local next = call('LINDEX', queue, 1)
+  leave(field)
+  if next and not is_ours(next) then prolong(next, now + math.max(lease, 2 * stand)) end
   return {1, 1}
 end
 
@@ -72,9 +74,10 @@ if is_free and head == field then return take() end
 -- Not every request looks through the queue while the head is on its way to a free lock, or while
 -- the lock is held; but two do in the time that a place stands, so that the end of a living head is
 -- moved on before it comes.
-local is_queued, looks = call('ZSCORE', ends, field), false
-if is_free or is_queued then
-  local last = tonumber(redis.pcall('HGET', signs, 'look') or 0) or 0
+local own_end, looks, known = call('ZSCORE', ends, field), false, {}
+if is_free or own_end then
+  known = redis.pcall('HMGET', signs, 'look', field)
+  local last = tonumber(known[1] or 0) or 0
   looks = now - last >= math.min(grace, stand) / (is_free and 10 or 2)
 end
 -- Another request has just looked: by then the head is dead, or holds the lock.
@@ -84,15 +87,13 @@ if looks then
   if is_free and (not head or head == field) then return take() end
 end
 
-if waits > 0 and not is_queued then
-  local last = call('LINDEX', queue, -1)
-  local from = now + 2 * stand
-  if last then
-    from = math.max(now, tonumber(call('ZSCORE', ends, last) or now))
-    local sign = redis.pcall('HGET', signs, last)
-    local is_ours = type(sign) == 'string' and string.find(sign, ':', 1, true)
-    from = from + (is_ours and 1 or waits)
-  end
+local _, _, added = read_sign(known[2])
+local is_new = queues == '1' and not own_end
+if is_new then
+  local last, from = call('LINDEX', queue, -1), now + 2 * stand
+  local last_end = tonumber(last and call('ZSCORE', ends, last) or now)
+  added = last and not is_ours(last) and WAIT or 0
+  from = added > 0 and math.max(now, last_end) + added or math.max(from, last_end + 1)
   call('ZADD', ends, text(from), field)
   local length = redis.pcall('RPUSH', queue, field)
   if type(length) ~= 'number' then
@@ -100,15 +101,20 @@ if waits > 0 and not is_queued then
     return length
   end
   head = head or field
-elseif is_queued and head == field then
-  hold_place(field, now, true)
+elseif own_end then
+  -- Not much later for a head, which may die beside Redisson's clients alone.
+  local is_soon = tonumber(own_end) < now + stand
+  local is_long = head == field and tonumber(own_end) > now + 3 * stand
+  if is_soon or is_long then call('ZADD', ends, 'XX', text(now + 2 * stand), field) end
 end
-if waits > 0 or is_queued then note(field, text(now) .. ':' .. stand_ms) end
+if is_new or own_end then
+  note(field, text(now) .. ':' .. stand_ms .. (added > 0 and ':' .. text(added) or ''))
+end
 
 if is_free then
   if looks then redis.pcall(publish, channel_of(head), '0') end
   left, holder, count, tag_key = hint, head, '0', nil
-elseif waits > 0 and head ~= field then
+elseif queues == '1' and head ~= field then
   left = -1
 elseif left == 0 then
   left = 1

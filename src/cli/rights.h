@@ -48,7 +48,6 @@ static const char *const fair_rights[] = {"~redisson_lock_queue:{lock:*",
                                           "+rpush",
                                           "+zscore",
                                           "+zrangebyscore",
-                                          "+zrevrangebyscore",
                                           "+hmget",
                                           "+hdel",
                                           NULL};

@@ -16,6 +16,7 @@
 #define FAIR_SIGNS "hirelock_fair:{n}"
 #define FAIR_CHANNEL(field) "redisson_lock__channel:{n}:" field
 #define FAIR_SEEN "1  -1" /* released */
+#define FAIR_NONE "0"     /* held nothing */
 
 enum { FAIR_STAND_MS = 5000, FAIR_GRACE_MS = 1000, FAIR_WAIT_MS = 300000 }; /* as written below */
 
@@ -43,7 +44,7 @@ static inline const char *fair_acquire(const char *words)
 static inline const char *fair_ask(const char *field)
 {
     char words[64];
-    snprintf(words, sizeof words, "%s 30000 1 300000", field);
+    snprintf(words, sizeof words, "%s 30000 1 1", field);
     return fair_acquire(words);
 }
 
@@ -51,7 +52,7 @@ static inline const char *fair_ask(const char *field)
 static inline const char *fair_ask_at_once(const char *field)
 {
     char words[64];
-    snprintf(words, sizeof words, "%s 30000 1 300000", field);
+    snprintf(words, sizeof words, "%s 30000 1 1", field);
     redis_do(server, "HSET " FAIR_SIGNS " look %lld", (long long)server_now_ms() + 60000);
     return fair_run(HLI_SCRIPT_FAIR_LOCK_ACQUIRE, words);
 }
@@ -63,12 +64,19 @@ static inline const char *fair_try(const char *field)
     return fair_acquire(words);
 }
 
+/* Whoever releases is asked to look again after so long; 0: is not. */
+static int64_t fair_again_ms;
+
 /* The last level; or what a wait sends that is over. */
 static inline const char *fair_release(const char *field)
 {
     char words[64];
     snprintf(words, sizeof words, "%s 0 0 0", field);
-    return fair_run(HLI_SCRIPT_FAIR_LOCK_RELEASE, words);
+    const char *said = fair_run(HLI_SCRIPT_FAIR_LOCK_RELEASE, words);
+    const char *plain = said[0] == '1' ? FAIR_SEEN : FAIR_NONE;
+    size_t length = strlen(plain);
+    fair_again_ms = strncmp(said, plain, length) == 0 ? strtoll(said + length, NULL, 10) : 0;
+    return fair_again_ms == 0 ? said : plain;
 }
 
 static inline const char *fair_force(void)

@@ -217,8 +217,7 @@ static void least_up(void)
             "resetchannels &redisson_lock__channel:{lock:* &hirelock:* "
             "-@all +evalsha +script|load +hget +hset +hincrby +hrandfield +del +pttl +pexpire "
             "+time +zadd +zrem +publish +subscribe +unsubscribe +pubsub|numsub "
-            "+exists +lindex +lrange +lrem +rpush +zscore +zrangebyscore +zrevrangebyscore "
-            "+hmget +hdel "
+            "+exists +lindex +lrange +lrem +rpush +zscore +zrangebyscore +hmget +hdel "
             "+ping +info +role +select +client|setname +client|id +client|kill +pexpireat"});
 }
 

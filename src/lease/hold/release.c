@@ -20,8 +20,12 @@
 #include "lease/state/notice.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
-enum { RELEASE_RETRY_MS = 100 };
+enum {
+    RELEASE_RETRY_MS = 100,
+    RELEASE_AGAIN_MS = 10000, /* how long a release may take that is sent once more */
+};
 
 static void release_done(struct hli_op *op, const struct hli_answer *answer);
 static void release_tell(struct hli_turn *turn, struct hli_tenure *tenure, int code,
@@ -408,7 +412,25 @@ static void release_tell_written(struct hli_turn *turn, struct hli_tenure *tenur
         release_tell_gone(turn, tenure);
 }
 
-/* {1, ...}: the field held the lock until now. {0}: it holds nothing. */
+/* The last text of a fair lock's reply: the waiter whose turn it is may be dead, which shows after
+ * so long; and perhaps no process of ours waits behind it, to look then. So the release is sent
+ * once more, and passes it over. Its caller has had the result. */
+static bool release_looks_again(struct hli_turn *turn, struct hli_tenure *tenure, bool found,
+                                const struct hli_answer *answer)
+{
+    const struct hli_reply *again = hli_reply_text_at(answer->reply, found ? 3 : 1);
+    int64_t again_ms = again ? strtoll(again->text, NULL, 10) : 0;
+
+    if (!turn->name->kind->write_channel || again_ms < 1 || again_ms > RELEASE_AGAIN_MS)
+        return false;
+    tenure->looks_again = true;
+    tenure->is_posted = false; /* no event tells what becomes of it */
+    tenure->retry_at = hli_after_ms(turn->now, again_ms);
+    tenure->give_up_at = hli_after_ms(tenure->retry_at, RELEASE_AGAIN_MS);
+    return true;
+}
+
+/* {1, ...}: the field held the lock until now. {0, ...}: it holds nothing. */
 static void release_is_answered(struct hli_turn *turn, struct hli_tenure *tenure,
                                 const struct hli_answer *answer)
 {
@@ -425,8 +447,10 @@ static void release_is_answered(struct hli_turn *turn, struct hli_tenure *tenure
         release_tell(turn, tenure, HL_OK, NULL);
     else
         release_tell_gone(turn, tenure);
+    if (release_looks_again(turn, tenure, found, answer))
+        return;
     hli_releasing_end(turn, tenure);
-    if (!found && tenure->may_stand)
+    if (!found && tenure->may_stand && !tenure->looks_again)
         hli_releasing_orphan(turn, tenure->number);
 }
 

@@ -131,6 +131,7 @@ struct hli_tenure {     /* name mutex, unless it says otherwise */
     bool is_releasing;       /* in flight */
     bool is_release_unsure;  /* one was sent whose answer never came */
     bool is_release_put_off; /* one was refused for now, or could not be sent */
+    bool looks_again;        /* it is over; its release is sent once more for those who wait */
     bool releases_in_grace;  /* its release was worded in a grace (grace.h) */
     bool release_yields;     /* it lets Redisson's waiters go first */
     bool is_silent;          /* it publishes no message */

@@ -12,10 +12,6 @@
 enum {
     FAIR_GRACE_MS = 1000, /* time to subscribe for a waiter that has just queued */
     FAIR_STAND_POLLS = 5, /* polls that a waiter may miss before it loses its place */
-    /* A waiter of ours behind one of Redisson's adds this to the predecessor's timeout. It is
-     * Redisson's default, which the predecessor subtracts again on its turn, however short this
-     * caller wants to wait. */
-    FAIR_WAIT_MS = 300000,
 };
 
 /* The keys of each call. */
@@ -51,7 +47,7 @@ static int fair_format_acquire(const struct hli_tenure *tenure, struct hli_op *o
     hli_command_field(&args, tenure);
     hli_args_number(&args, request->lease_ms);
     hli_args_number(&args, request->count);
-    hli_args_number(&args, request->queues ? FAIR_WAIT_MS : 0);
+    hli_args_number(&args, request->queues);
     hli_tag_key(tenure->name, &args);
     return hli_args_end(&args, op);
 }
