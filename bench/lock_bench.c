@@ -21,7 +21,8 @@ static const struct scenario {
     {"local", scenario_local},     {"threads", scenario_threads},   {"pass", scenario_pass},
     {"waiters", scenario_waiters}, {"holds", scenario_holds},       {"killed", scenario_killed},
     {"unheard", scenario_unheard}, {"handover", scenario_handover}, {"readers", scenario_readers},
-    {"bytes", scenario_bytes},     {"cluster", scenario_cluster},   {"redlock", scenario_redlock},
+    {"fair", scenario_fair},       {"bytes", scenario_bytes},       {"cluster", scenario_cluster},
+    {"redlock", scenario_redlock},
 };
 
 enum { SCENARIOS = sizeof(scenarios) / sizeof(scenarios[0]) };

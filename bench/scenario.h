@@ -28,6 +28,7 @@ void scenario_killed(struct bench *bench);   /* holders that die */
 void scenario_unheard(struct bench *bench);  /* messages that are lost */
 void scenario_handover(struct bench *bench); /* processes that take turns */
 void scenario_readers(struct bench *bench);  /* a reader leaves others behind */
+void scenario_fair(struct bench *bench);     /* a turn beside many waiters */
 void scenario_bytes(struct bench *bench);    /* memory of a handle, a hold, a waiter */
 void scenario_cluster(struct bench *bench);  /* one, two and three masters of a cluster */
 void scenario_redlock(struct bench *bench);  /* a lock on five masters */

@@ -132,7 +132,7 @@ static const struct script_says {
     /* clang-format off */
     {HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "a e l u"},
     {HLI_SCRIPT_FAIR_LOCK_FORCE_RELEASE, "b c"},
-    {HLI_SCRIPT_FAIR_LOCK_RELEASE, "b h"},
+    {HLI_SCRIPT_FAIR_LOCK_RELEASE, "b d h j"},
     {HLI_SCRIPT_FENCE_RELEASE, "b j"},
     {HLI_SCRIPT_FENCE_SET, "c d"},
     {HLI_SCRIPT_LATCH_COUNT, "e l"},
@@ -222,7 +222,7 @@ Test(script, is_plain_when_something_was_taken_or_given_back_or_is_busy)
         {HLI_SCRIPT_LOCK_ACQUIRE, "e l u"},
         {HLI_SCRIPT_LOCK_RELEASE, "h"},
         {HLI_SCRIPT_FAIR_LOCK_ACQUIRE, "e l u"},
-        {HLI_SCRIPT_FAIR_LOCK_RELEASE, "h"},
+        {HLI_SCRIPT_FAIR_LOCK_RELEASE, "h j"},
         {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "e l s v"},
         {HLI_SCRIPT_SEMAPHORE_ADD, "c"},
         {HLI_SCRIPT_SEMAPHORE_UNDO, ""},
