@@ -3,7 +3,8 @@
 -- Acquire the lock, reenter it, or extend its lease; or enter the queue for it.
 --
 -- KEYS name
--- ARGV field lease_ms want queue queue_ms mailbox [token_key tokens [tag_key [publish [by_clock]]]]
+-- ARGV field lease_ms want queue queue_ms mailbox [token_key tokens [tag_key [publish [by_clock
+--      [sign_ms]]]]]
 --      want       the hold count wanted, absolute: a repeated command changes nothing
 --      queue_ms   how long the queue stands without being asked for; 0: do not queue
 --      mailbox    the name of a client's own channel is this and the client's id
@@ -12,6 +13,7 @@
 --      tag_key    the key of the holder's tag, for a caller that wants to know it; else ''
 --      publish    the command to publish with, in a cluster; else ''
 --      by_clock   1: tokens are no lower than the server's clock
+--      sign_ms    no message reaches this waiter: so long after a request it is taken to live
 -- reply {1, fresh[, token]}
 --                 held by this field, with at least this count and this lease; fresh is 1 when it
 --                 was free; token: the last one of those wanted, as text, for a number loses digits
@@ -27,7 +29,7 @@
 -- to it may be refused: then there is none.
 local name = KEYS[1]
 local field, lease_ms, want, queue, queue_ms, mailbox, token_key, tokens, tag_key, publish,
-  by_clock = unpack(ARGV)
+  by_clock, sign_ms = unpack(ARGV)
 -- include lease
 
 -- include token

@@ -23,15 +23,16 @@
 --                              foreign waiters (Redisson's), -1 when they were not counted
 --
 -- Keeps: works at maxmemory (DEL before HSET: a script that has freed memory may go on writing). A
--- grant is written before it is told, never the other way, and only to a client that listens. A
--- grant that is refused, or whose expiry is, is taken back: then the lock is free. The
--- message is last and its refusal is no failure: the key is gone, or the next holder polls.
+-- grant is written before it is told, never the other way, and only to a client that listens, or
+-- that no message reaches and that has asked a moment ago (queue.lua): it finds the grant by its
+-- next request. A grant that is refused, or whose expiry is, is taken back: then the lock is free.
+-- The message is last and its refusal is no failure: the key is gone, or the next holder polls.
 local name = KEYS[1]
 local field, want, lease_ms, rest_ms, channel, publish, queue, mailbox, claim_ms, own_channel,
   yields, numsub, token_key, by_clock = unpack(ARGV)
 local count = redis.call('HGET', name, field)
 if not count then
-  if want == '0' and queue ~= '' then redis.pcall('ZREM', queue, field) end
+  if want == '0' and queue ~= '' then redis.pcall('ZREM', queue, field, '@' .. field) end
   return {0}
 end
 
@@ -54,6 +55,14 @@ local function client_of(field)
 end
 
 local waiting = queue ~= '' and call('ZCARD', queue)
+-- Has this waiter given a sign of life that still stands? The sign is taken away.
+local function has_asked(next, time)
+  local ends = tonumber(call('ZSCORE', queue, '@' .. next))
+  if not ends or call('ZREM', queue, '@' .. next) ~= 1 then return false end
+  waiting = waiting - 1
+  return ends > 4e15 + time[1] * 1e6 + time[2]
+end
+
 local has_queue = type(waiting) == 'number' and waiting > 0
 local time = has_queue and call('TIME')
 if has_queue and yields == '1' then count_foreign_waiters() end
@@ -68,7 +77,8 @@ elseif has_queue and not time.err then
     local client = client_of(next)
     waiting = waiting - 1
     local listeners = client and client ~= own and call('PUBSUB', numsub, mailbox .. client)
-    if listeners and not listeners.err and listeners[2] > 0 then
+    local hears = listeners and not listeners.err and listeners[2] > 0
+    if hears or listeners and has_asked(next, time) then
       delete('DEL', name)
       delete = call -- while a slot moves away, no command may look for a key that is gone
       call('HSET', name, next, '1')

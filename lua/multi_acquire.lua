@@ -85,6 +85,7 @@ if mailbox == '' then
   -- include braces
   mailbox = 'hirelock:' .. braced(name) .. ':'
 end
+local sign_ms -- each member that has to wait asks again, by a request of its own
 -- include queue
 -- include tag
 items[at] = {0, left[at], time[1], time[2], holder, count, tag}

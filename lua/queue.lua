@@ -2,12 +2,16 @@
 -- SPDX-License-Identifier: MIT
 -- Enters `field` into the queue of the lock `name`, which is held, and tells its holder that a
 -- waiter is there. `time` is the answer of TIME. queue_ms of '0': no place. `publish` may be nil: a
--- single server's command.
+-- single server's command. sign_ms: no message reaches this waiter; so its requests are its signs
+-- of life, and this one is good for so long. nil or '': it listens.
 --
 -- Without a clock a client cannot tell an old grant from a new one, so then there is no queue. The
 -- first waiter in the queue publishes "w name" to the holder, and so does each waiter that asks
 -- again, since a message may be lost. For other waiters the holder knows it already, or learned it
 -- with its grant.
+--
+-- A sign of life is one more member, "@field", whose score is when it ends, in microseconds, and
+-- 4e15: so it stands behind all fields, and the queue needs no second key.
 local time, added = redis.pcall('TIME'), 0
 if time.err then
   time = {'0', '0'}
@@ -16,7 +20,12 @@ elseif queue_ms ~= '0' then
   added = redis.pcall('ZADD', queue, 'NX', arrival, field)
   redis.pcall('PEXPIRE', queue, queue_ms)
 end
-if added ~= 1 or redis.pcall('ZCARD', queue) == 1 then
+local tells = added ~= 1 or redis.pcall('ZCARD', queue) == 1
+if (sign_ms or '') ~= '' and queue_ms ~= '0' and not time.err then
+  local ends = 4e15 + time[1] * 1e6 + time[2] + sign_ms * 1000
+  redis.pcall('ZADD', queue, string.format('%.0f', ends), '@' .. field)
+end
+if tells then
   local client = string.match(holder, '^(.*):[^:]*$')
   if client then redis.pcall(publish or 'PUBLISH', mailbox .. client, 'w ' .. name) end
 end

@@ -528,12 +528,15 @@ typedef struct hl_stats {
      * counts at the lock that ended it; a release that was posted counts, too. A call that is
      * refused for its arguments may not. */
     uint64_t failures[4][32];
+    /* Subscriptions that the server refused for good (ACL): their waiters get no message, and poll.
+     * One line of the log tells of the first. */
+    uint64_t channels_denied;
 } hl_stats;
 
 /* clang-format off */
 #define HL_STATS_INIT                                                                              \
     { sizeof(hl_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  \
-      0, { { 0 } } }
+      0, { { 0 } }, 0 }
 /* clang-format on */
 
 /*

@@ -43,6 +43,8 @@ static const struct metrics_counter {
      AT(commands)},
     {"hirelock_reconnects_total", "counter", "Connections after the first one.", NULL, NULL,
      AT(reconnects)},
+    {"hirelock_channels_denied_total", "counter", "Subscriptions that the server refused for good.",
+     NULL, NULL, AT(channels_denied)},
     {"hirelock_redirects_total", "counter", "Requests that a node of the cluster sent elsewhere.",
      NULL, NULL, AT(redirects)},
     {"hirelock_master_changes_total", "counter", "Masters that took the place of another.", NULL,

@@ -47,6 +47,7 @@ static void stats_read_counters(const struct hli_counters *counters, hl_stats *s
     stats->votes_missing = stats_read(&counters->votes_missing);
     stats->narrow = stats_read(&counters->narrow);
     stats->jeopardies = stats_read(&counters->jeopardies);
+    stats->channels_denied = stats_read(&counters->channels_denied);
     stats_read_failures(counters, stats);
 }
 

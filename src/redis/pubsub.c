@@ -8,6 +8,7 @@
 
 #include <hirelock/error.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,9 +37,18 @@ static void channel_confirm(struct hli_channel *channel)
 
     if (channel->is_wanted && channel->confirmed)
         channel->confirmed(channel);
-    TAILQ_FOREACH (follower, &channel->followers, link)
+    TAILQ_FOREACH (follower, &channel->followers, link) {
+        follower->is_denied = channel->is_denied;
         if (follower->confirmed)
             follower->confirmed(follower);
+    }
+}
+
+static void channel_note_denial(struct hli_channel *channel, const struct hli_answer *answer)
+{
+    channel->is_denied = answer->verdict == HLI_FAILED;
+    if (channel->is_denied)
+        snprintf(channel->pubsub->denial, sizeof(channel->pubsub->denial), "%s", answer->text);
 }
 
 static void channel_move_away(struct hli_channel *channel);
@@ -56,8 +66,10 @@ static void channel_done(struct hli_op *op, const struct hli_answer *answer)
     }
     bool is_on = joined && (answer->verdict == HLI_REPLIED || answer->verdict == HLI_FAILED);
     channel->state = is_on ? HLI_CHANNEL_ON : HLI_CHANNEL_OFF;
-    if (is_on)
+    if (is_on) {
+        channel_note_denial(channel, answer);
         channel_confirm(channel);
+    }
     /* A busy server refused it: do not subscribe again at once, but with the next
      * hli_channel_want() and the next keepalive (hli_pubsub_up). */
     if (answer->verdict != HLI_REFUSED || !channel_is_needed(channel))
@@ -121,6 +133,7 @@ static void channel_follow(struct hli_channel *channel, struct hli_channel *lead
     channel->leader = leader;
     TAILQ_INSERT_TAIL(&leader->followers, channel, link);
     channel_move(leader);
+    channel->is_denied = leader->is_denied;
     if (leader->state == HLI_CHANNEL_ON && channel->confirmed)
         channel->confirmed(channel);
 }

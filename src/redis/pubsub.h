@@ -41,6 +41,7 @@ struct hli_channel {
     struct hli_op leave; /* of hli_pubsub_interrupt() */
     enum { HLI_CHANNEL_OFF, HLI_CHANNEL_JOINING, HLI_CHANNEL_ON, HLI_CHANNEL_LEAVING } state;
     bool is_wanted;
+    bool is_denied;      /* the server has refused it for good: no message comes */
     bool is_interrupted; /* JOINING, and `leave` is in flight */
     bool is_undone;      /* `leave` undoes the SUBSCRIBE before it, or there is none behind it */
     struct hli_channel *leader;          /* the subscription that this one follows, or NULL */
@@ -54,12 +55,15 @@ struct hli_channel {
     void (*moved)(struct hli_channel *channel);
 };
 
+enum { HLI_DENIAL_SIZE = 96 };
+
 struct hli_pubsub {
     struct hli_map channels;
     struct hli_channel *mailbox; /* immutable once the link is started; may be NULL */
     struct hli_conn *conn;
     bool is_up;
-    bool is_sharded; /* set before the first subscription */
+    bool is_sharded;              /* set before the first subscription */
+    char denial[HLI_DENIAL_SIZE]; /* the server's words of the last refusal for good */
 };
 
 void hli_pubsub_init(struct hli_pubsub *pubsub, struct hli_conn *conn);
@@ -90,7 +94,8 @@ bool hli_pubsub_is_moved(const struct hli_pubsub *pubsub, const struct hli_reply
 void hli_pubsub_moved(struct hli_pubsub *pubsub, const struct hli_reply *reply);
 
 /* Errors: HL_ENOMEM. `confirmed` runs later, when the subscription is active. It also runs if the
- * server denies the channel for good (ACL): then the owner can only poll. */
+ * server denies the channel for good (ACL, a server without SUBSCRIBE): with `is_denied`, and then
+ * the owner can only poll. */
 int hli_channel_want(struct hli_pubsub *pubsub, struct hli_channel *channel);
 /* `gone` runs at once or later: for a leader after its followers are gone. Does nothing for a
  * channel that is not wanted. */

@@ -131,6 +131,33 @@ Law(script_grant, the_seventeenth_waits_for_the_next_release)
     redisFree(c);
 }
 
+/* This waiter's last request is a sign of life for so long from now. */
+static void sign_of(const char *field, int ms)
+{
+    redis_do(server, "ZADD " RAW_QUEUE " %lld @%s",
+             (long long)((server_now_ms() + ms) * 1000 + INT64_C(4000000000000000)), field);
+}
+
+Law(script_grant, a_grant_goes_to_a_waiter_that_no_message_reaches_while_its_sign_of_life_stands)
+{
+    queue_of("B:1 C:1 D:1");
+    sign_of("B:1", 60000);
+    sign_of("C:1", -1);
+    check_str(release("A:1 0 0 0"), "1 B:1 -1");
+    check_holder("B:1 1");
+    check_str(redis_str(server, "ZRANGE " RAW_QUEUE " 0 -1"), "C:1 D:1 @C:1");
+    check_str(release("B:1 0 0 0"), RAW_DONE);
+    check_int(redis_int(server, "DBSIZE"), 0);
+}
+
+Law(script_grant, a_waiter_that_leaves_takes_its_sign_of_life_along)
+{
+    queue_of("B:1");
+    sign_of("B:1", 60000);
+    check_str(release("B:1 0 0 0"), "0");
+    check_int(queue_length(), 0);
+}
+
 Law(script_grant, a_queue_of_dead_clients_ends_in_a_plain_release)
 {
     redisContext *r = ear_open(RAW_REDISSON " " RAW_OWN);

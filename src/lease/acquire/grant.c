@@ -193,6 +193,16 @@ static void grant_on_message(struct hli_channel *channel, const struct hli_messa
         grant_on_want(client, &message->text);
 }
 
+/* Without messages the grants are found by polls, and our requests say so. */
+static void grant_on_confirmed(struct hli_channel *channel)
+{
+    hl_client *client = grant_client_of(channel);
+
+    atomic_store(&client->is_deaf, channel->is_denied);
+    if (channel->is_denied)
+        hli_contention_tell_denied(client, channel);
+}
+
 void hli_grants_init(hl_client *client, const struct hli_kind *kind)
 {
     struct hli_channel *mailbox = &client->mailbox;
@@ -200,6 +210,7 @@ void hli_grants_init(hl_client *client, const struct hli_kind *kind)
     snprintf(client->mailbox_name, sizeof(client->mailbox_name), HLI_MAILBOX "%s", client->id);
     client->mailbox_kind = kind;
     mailbox->names[0].bytes = hli_bytes_of(client->mailbox_name);
+    mailbox->confirmed = grant_on_confirmed;
     mailbox->message = grant_on_message; /* asking finds a grant from before it listens */
 }
 

@@ -4,6 +4,7 @@
 #include "lease/acquire/wake.h"
 
 #include "lease/state/contention.h"
+#include "lease/state/waiters.h"
 
 enum { WAKE_SUBSCRIBED_MS = 5000 }; /* how long a subscription outlives its last waiter */
 
@@ -39,12 +40,31 @@ void hli_wake_on_yield(struct hli_name *name)
     hli_turn_end(&turn);
 }
 
+/* The turn of a waiter with a channel of its own is told by that channel alone: without it there is
+ * no order. Tries need none. */
+static void wake_refuse_the_deaf(struct hli_turn *turn)
+{
+    struct hli_acquire *acquire, *next;
+
+    for (acquire = TAILQ_FIRST(&turn->name->waiters); acquire; acquire = next) {
+        next = TAILQ_NEXT(acquire, link);
+        if (!acquire->is_try)
+            hli_waiters_fail(turn, acquire, HL_EDENIED,
+                             "the server refuses the waiter's channel, without which there is no "
+                             "order: docs/fair-lock.md lists what to grant");
+    }
+}
+
 void hli_wake_on_confirmed(struct hli_name *name)
 {
+    bool is_denied = hli_contention_is_denied(name->contention);
     struct hli_turn turn;
 
     hli_turn_begin(&turn, name);
     name->contention->confirmed_at = turn.now;
+    name->contention->is_deaf = is_denied;
+    if (is_denied && name->kind->write_channel)
+        wake_refuse_the_deaf(&turn);
     hli_tenure_ask_soon(name->current);
     hli_turn_end(&turn);
     if (name->kind->heard) /* a release may have come in between */

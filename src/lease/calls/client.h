@@ -33,6 +33,7 @@ struct hli_counters { /* atomic */
     atomic_uint_fast64_t votes, votes_refused, votes_missing, narrow;
     atomic_uint_fast64_t jeopardies;
     atomic_uint_fast64_t failures[4][32]; /* as in hl_stats */
+    atomic_uint_fast64_t channels_denied;
     struct hli_histogram wait, hold, renewal_lag;
 };
 
@@ -77,6 +78,8 @@ struct hl_client {
     const _Atomic(struct hli_link *) *links; /* of each slot: the topology's table */
     struct hli_channel mailbox; /* the channel by which other clients tell this one of grants */
     char mailbox_name[64];
+    atomic_bool is_deaf; /* the server refuses that channel: grants are found by polls */
+    atomic_bool has_told_denial;
     const struct hli_kind *mailbox_kind; /* immutable: the kind of the names in those messages */
     struct hli_watchdog *watchdog;
     struct hli_callbacks callbacks;

@@ -3,6 +3,8 @@
 /* The common words of commands. */
 #include "lease/state/command.h"
 
+#include "lease/state/contention.h"
+
 #include <string.h>
 
 enum { COMMAND_ALONE_MS = 1000 };
@@ -35,6 +37,14 @@ bool hli_command_goes_alone(struct hli_name *name, const struct hli_answer *refu
         return false;
     atomic_store(&name->alone_until, hli_after_ms(now, COMMAND_ALONE_MS));
     return true;
+}
+
+/* In a cluster the mailbox is one of the name's own channels. */
+bool hli_command_is_deaf(const struct hli_name *name)
+{
+    if (name->client->wording->is_for_cluster)
+        return name->contention && name->contention->is_deaf;
+    return atomic_load(&name->client->is_deaf);
 }
 
 void hli_command_declare(struct hli_args *args, const struct hli_name *name, const char *prefix)

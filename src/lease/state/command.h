@@ -35,6 +35,10 @@ bool hli_command_goes_alone(struct hli_name *name, const struct hli_answer *refu
  * was made at the new node, too. So it does not enter the queue. */
 bool hli_command_is_alone(const struct hli_name *name);
 
+/* Does no message of a grant reach this client's waiters? Then their requests are signs of life.
+ * Name mutex. */
+bool hli_command_is_deaf(const struct hli_name *name);
+
 /* Declares the keys of a hold's renewal. Without its name's mutex. */
 void hli_command_declare_renewed(struct hli_args *args, const struct hli_tenure *tenure);
 

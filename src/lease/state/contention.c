@@ -21,10 +21,29 @@ static struct hli_listener *listener_of(struct hli_channel *channel)
     return HLI_OF(channel, struct hli_listener, channel);
 }
 
+void hli_contention_tell_denied(hl_client *client, const struct hli_channel *channel)
+{
+    const struct hli_pubsub *pubsub = channel->leader ? channel->leader->pubsub : channel->pubsub;
+
+    hli_count(&client->counters.channels_denied);
+    if (!atomic_exchange(&client->has_told_denial, true))
+        hli_log(client, HL_LOG_WARN,
+                "the server refuses a subscription (%s): no message comes, and waiters poll; since "
+                "Redis 7 a user needs channels, too: docs/semantics.md lists them",
+                pubsub->denial);
+}
+
+bool hli_contention_is_denied(const struct hli_contention *contention)
+{
+    return contention->listener && contention->listener->channel.is_denied;
+}
+
 static void contention_on_confirmed(struct hli_channel *channel)
 {
     struct hli_name *name = listener_of(channel)->name;
 
+    if (channel->is_denied)
+        hli_contention_tell_denied(name->client, channel);
     name->client->engine->on_confirmed(name);
 }
 

@@ -36,6 +36,7 @@ struct hli_contention {
     hli_ns confirmed_at;  /* when the subscription was confirmed; a request that was sent later
                              cannot miss a release; 0: not yet */
     bool listens;         /* it is subscribed, or about to be */
+    bool is_deaf;         /* the server refuses its channels: no message comes */
     bool is_listen_posted; /* the loop is about to subscribe: at most one such task is posted */
     hli_ns idle_since;     /* when the last waiter left; the subscription stays for a while */
     hli_ns timer_at;       /* when the timer fires; HLI_NEVER: it is not set */
@@ -60,6 +61,12 @@ struct hli_contention *hli_contention_of(struct hli_name *name);
  * reference on the name; the loop thread does the work. */
 void hli_contention_listen(struct hli_contention *contention);
 void hli_contention_stop_listening(struct hli_contention *contention); /* loop thread */
+
+/* The server has refused this channel for good: counted, and told once in the log. Loop thread. */
+void hli_contention_tell_denied(hl_client *client, const struct hli_channel *channel);
+
+/* Has the server refused its channels? Loop thread. */
+bool hli_contention_is_denied(const struct hli_contention *contention);
 
 /* Do other names of this process share the subscription? Loop thread. */
 bool hli_contention_is_shared(const struct hli_contention *contention);

@@ -10,17 +10,20 @@
 #include "lease/state/command.h"
 #include "lease/state/grace.h"
 
-/* Lifetime in polls of a queue that no waiter renews. */
-enum { LOCK_QUEUE_POLLS = 10 };
+enum {
+    LOCK_QUEUE_POLLS = 10, /* lifetime of a queue that no waiter renews */
+    LOCK_SIGN_POLLS = 3,   /* how long a request is a sign of life; the next comes in 1.3 polls */
+};
 
-/* Behind the words of each ACQUIRE those of the longer ones: for tokens, for the holder's tag, and
- * in a cluster the command to publish with. */
+/* Behind the words of each ACQUIRE those of the longer ones: for tokens, for the holder's tag, in a
+ * cluster the command to publish with, and for a waiter that no message reaches. */
 static void lock_add_wishes(struct hli_args *args, const struct hli_name *name, uint32_t tokens,
                             bool asks_tag)
 {
     const struct hli_wording *wording = name->client->wording;
     /* A failover may lose the last steps of the counter of tokens; a clock goes on. */
     bool by_clock = tokens > 0 && HLI_GRACE_IS_ON(name->client);
+    bool is_deaf = hli_command_is_deaf(name), has_more = by_clock || is_deaf;
 
     if (tokens > 0)
         hli_command_derived(args, name, HLI_NAME_TOKEN);
@@ -29,12 +32,14 @@ static void lock_add_wishes(struct hli_args *args, const struct hli_name *name, 
     hli_args_number(args, tokens);
     if (asks_tag)
         hli_command_derived(args, name, HLI_NAME_TAG);
-    else if (wording->is_for_cluster || by_clock)
+    else if (wording->is_for_cluster || has_more)
         hli_args_text(args, "");
-    if (wording->is_for_cluster || by_clock)
+    if (wording->is_for_cluster || has_more)
         hli_args_text(args, wording->publish);
-    if (by_clock)
-        hli_args_text(args, "1");
+    if (has_more)
+        hli_args_text(args, by_clock ? "1" : "");
+    if (is_deaf)
+        hli_args_number(args, LOCK_SIGN_POLLS * name->client->settings.poll_ms);
 }
 
 static void lock_declare(struct hli_args *args, const struct hli_name *name, bool is_alone,
@@ -68,7 +73,7 @@ static int lock_format_acquire(const struct hli_tenure *tenure, struct hli_op *o
                                ? LOCK_QUEUE_POLLS * name->client->settings.poll_ms
                                : 0);
     hli_command_mailbox(&args, name);
-    if (request->tokens > 0 || asks_tag || is_for_cluster)
+    if (request->tokens > 0 || asks_tag || is_for_cluster || hli_command_is_deaf(name))
         lock_add_wishes(&args, name, request->tokens, asks_tag);
     return hli_args_end(&args, op);
 }
