@@ -55,9 +55,10 @@ local function client_of(field)
 end
 
 local waiting = queue ~= '' and call('ZCARD', queue)
--- Has this waiter given a sign of life that still stands? The sign is taken away.
+-- Has this waiter given a sign of life that still stands? The sign is taken away. (ZADD tells it,
+-- which a client may that queues.)
 local function has_asked(next, time)
-  local ends = tonumber(call('ZSCORE', queue, '@' .. next))
+  local ends = tonumber(call('ZADD', queue, 'XX', 'INCR', '0', '@' .. next))
   if not ends or call('ZREM', queue, '@' .. next) ~= 1 then return false end
   waiting = waiting - 1
   return ends > 4e15 + time[1] * 1e6 + time[2]

@@ -7,6 +7,7 @@
 
 #include "acl_kit.h"
 #include "support/kinds.h"
+#include "support/topologies.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -225,5 +226,32 @@ DeafTest(a_client_that_may_listen_again_does)
     expect_ok(hl_lock_release(held, NULL));
     expect_ok(actor_end(call));
     check_int((int)stats_of(client).grants, 1);
+    expect_ok(actor_release(call, lock, NULL));
+}
+
+/* --- a cluster, where each name has a mailbox of its own --- */
+
+static void up_cluster(void)
+{
+    cluster_up_with(&(struct cluster_options){.without_replicas = true});
+    for (int i = 0; i < cluster_nodes(cluster); i++)
+        redis_do(cluster_node(cluster, i), "ACL SETUSER locker on >pw ~* +@all resetchannels");
+}
+
+Test(channels, waiters_of_a_cluster_are_granted_their_turns, .init = up_cluster,
+     .fini = server_down)
+{
+    hl_client_options options = acl_options(NULL);
+    options.poll_ms = slow_ms(POLL_MS);
+    hl_client *holder = open_client_at(cluster_url(cluster), CLIENT(.poll_ms = 60000)),
+              *deaf = open_client_at(cluster_url(cluster), &options);
+    hl_lock *held = new_lock(holder, "stock"), *lock = new_lock(deaf, "stock");
+    expect_ok(hl_lock_acquire(held, NULL));
+    struct actor *call = actor_start_acquire(lock, ACQUIRE(.wait_ms = -1));
+    wait_stat(deaf, channels_denied, 1);
+    check(redis_wait_int(server, 2, 5000, "ZCARD hirelock_queue:{stock}")); /* and its sign */
+    expect_ok(hl_lock_release(held, NULL));
+    check_int(redis_int(server, "HLEN stock"), 1); /* granted, and never free */
+    expect_ok(actor_end(call));
     expect_ok(actor_release(call, lock, NULL));
 }
