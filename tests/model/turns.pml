@@ -11,8 +11,10 @@
  *   QUIET            our other process is not there
  *   NO_QUEUE         the server refuses the queue (maxmemory), and so counts nobody in it
  *   LOSSES n         so many messages are lost
+ *   DEAF             no message reaches our other process: its requests are its signs of life
  *
  * Broken on purpose:
+ *   SKIPS_DEAF       a release passes over who does not listen
  *   WANT_ONCE        a waiter says that it wants the lock with its first request alone
  *   NO_WORD          a tenure is kept without word that nobody waits
  *   NO_YIELD         a release never lets Redisson's go first
@@ -41,6 +43,11 @@ chan word = [1] of { bool };   /* the answer: does somebody wait? */
 chan want = [1] of { bool };   /* messages */
 
 bool single_waits, single_has_said;
+#ifdef DEAF
+bool single_lives = false; /* as far as the server knows: it has asked a moment ago */
+#else
+#define single_lives true /* it listens */
+#endif
 bool redisson_waits, redisson_is_awake;
 byte comes = REDISSON;
 
@@ -105,6 +112,7 @@ inline pick_next(who)
         queue?next;
         if
         :: next == who -> next = nobody
+        :: next == single && !single_lives -> next = nobody /* Lua: lock_release.lua */
         :: else -> skip
         fi
     :: next != nobody || empty(queue) -> break
@@ -244,6 +252,9 @@ inline single_is_busy() /* C: hli_busy_answered */
 {
     is_new = !(queue??[single]);
     enqueue(single);
+#if defined(DEAF) && !defined(SKIPS_DEAF)
+    single_lives = true; /* Lua: queue.lua */
+#endif
     if
     :: is_new && len(queue) > 1 -> skip
 #ifdef WANT_ONCE
