@@ -24,9 +24,10 @@
 -- A waiter of Redisson's adds its wait to the end of the member before it. It subtracts that wait
 -- from all other ends on its turn, and from those behind it when it gives up. A waiter of ours asks
 -- again and again, and moves its own end on alone; so no turn of ours writes the ends of others.
--- All ends are written, as at each turn of Redisson's, only in two cases: ours stood right behind
--- one of Redisson's, and has added a wait as these do, for the other was to subtract one; or a
--- waiter of Redisson's that lives has waited so long that its end comes.
+-- Right behind one of Redisson's it adds a wait as these do, for the other will subtract one. When
+-- it goes, that is the next waiter's of ours; if the next one is Redisson's, it is taken back. All
+-- ends behind are written only then, as at each turn of Redisson's, and if a waiter of Redisson's
+-- that lives has waited so long that its end comes.
 -- include braces
 -- include clock
 local WAIT, CHUNK, CHUNKS = 300000, 16, 64 -- WAIT: Redisson's default
@@ -48,6 +49,10 @@ local function read_sign(sign)
   return tonumber(asked), tonumber(stands), tonumber(added) or 0
 end
 
+local function write_sign(asked, stands, added)
+  return text(asked) .. ':' .. stands .. (added > 0 and ':' .. text(added) or '')
+end
+
 local function is_ours(field)
   return read_sign(redis.pcall('HGET', signs, field)) ~= nil
 end
@@ -60,15 +65,15 @@ local function note(field, sign)
   if lasts == 0 then redis.pcall('PEXPIRE', signs, text(10 * stand)) end
 end
 
--- members: the queue in its order. by: of a member, what is added to its end and to all behind it.
-local function move(members, by)
+-- Adds `by` to the end of this member and of all behind it.
+local function move(first, by)
   local rows = call('ZRANGEBYSCORE', ends, '-inf', '+inf', 'WITHSCORES')
-  local end_of, sum, words = {}, 0, {}
+  local end_of, is_behind, words = {}, false, {}
   for at = 1, #rows, 2 do end_of[rows[at]] = rows[at + 1] end
-  for _, member in ipairs(members) do
-    sum = sum + (by[member] or 0)
-    if sum ~= 0 and end_of[member] then
-      words[#words + 1] = text(end_of[member] + sum)
+  for _, member in ipairs(call('LRANGE', queue, 0, -1)) do
+    is_behind = is_behind or member == first
+    if is_behind and end_of[member] then
+      words[#words + 1] = text(end_of[member] + by)
       words[#words + 1] = member
     end
   end
@@ -77,37 +82,56 @@ local function move(members, by)
   end
 end
 
--- Removes members, and takes from the ends behind each what it has added. signs_of: their signs, in
--- the same order. is_all: the queue is gone then. (While a slot moves away, no command may look for
--- a key that is gone.) What maxmemory may refuse comes last.
-local function drop(gone, signs_of, is_all)
-  local by, members = {}, false
-  for i, field in ipairs(gone) do
-    local _, _, added = read_sign(signs_of[i])
-    by[field] = -added
-    members = members or added > 0 and not is_all and call('LRANGE', queue, 0, -1)
+-- What a member that goes has added is the next one's from now on, if that is ours: the one of
+-- Redisson's before them may still subtract its wait, if there is one. Else it is taken back, but
+-- makes no end come soon.
+local function hand_on(added, next, is_head)
+  if added == 0 or not next then return end
+  local asked, stands, own = read_sign(redis.pcall('HGET', signs, next))
+  local now = now_ms()
+  local own_end = tonumber(call('ZSCORE', ends, next) or now)
+  if not asked then
+    local by = math.min(added, own_end - now - 2 * stand)
+    if by > 0 then move(next, -by) end
+    return
   end
+  redis.pcall('HSET', signs, next, write_sign(asked, stands, own + added))
+  local least = now + 2 * stand + own + added
+  if not is_head and own_end < least then redis.pcall('ZADD', ends, 'XX', text(least), next) end
+end
+
+-- Removes members. is_all: the queue is gone then. (While a slot moves away, no command may look
+-- for a key that is gone.)
+local function drop(gone, is_all)
   for _, field in ipairs(gone) do call('LREM', queue, 1, field) end
   call('ZREM', ends, unpack(gone))
   if is_all then
     redis.pcall('DEL', ends, signs)
   else
     redis.pcall('HDEL', signs, unpack(gone))
-    if members then move(members, by) end
   end
 end
 
+-- Leaves the queue. What maxmemory may refuse comes last.
 local function leave(field)
-  local first, sign = call('LRANGE', queue, 0, 1), redis.pcall('HGET', signs, field)
-  drop({field}, {sign}, not first[2] and (not first[1] or first[1] == field))
+  local first = call('LRANGE', queue, 0, 1)
+  local _, _, added = read_sign(redis.pcall('HGET', signs, field))
+  local next = first[1] == field and first[2]
+  if added > 0 and not next then
+    local members = call('LRANGE', queue, 0, -1)
+    for i, member in ipairs(members) do next = member == field and members[i + 1] or next end
+  end
+  drop({field}, not first[2] and (not first[1] or first[1] == field))
+  hand_on(added, next, first[1] == field)
 end
 
 -- This member of Redisson's is the head, or will be at that time: if its end comes soon then, its
 -- wait begins anew. Else Redisson's clients would drop it, though it lives.
 local function prolong(member, from)
+  if is_ours(member) then return end
   local own_end = tonumber(call('ZSCORE', ends, member) or from + stand)
   if own_end >= from + stand then return end
-  move(call('LRANGE', queue, 0, -1), {[member] = from + WAIT - own_end})
+  move(member, from + WAIT - own_end)
 end
 
 local function is_overdue(field, now)
@@ -137,7 +161,7 @@ end
 -- is no more to be looked at, for one of them lives, or the queue ends here.
 local function look_at_some(seen, asker, is_free, now)
   local fields = call('LRANGE', queue, seen.kept, seen.kept + CHUNK - 1)
-  local channels, gone, signs_of = {}, {}, {}
+  local channels, gone, heirs, added = {}, {}, {}, 0
   if not fields[1] then return false end
   for i, field in ipairs(fields) do channels[i] = channel_of(field) end
   local listeners = redis.pcall('PUBSUB', numsub, unpack(channels))
@@ -153,8 +177,10 @@ local function look_at_some(seen, asker, is_free, now)
       is_dead, spared = judge(field, sign, heard, is_free, is_due, now)
     end
     if is_dead then
-      gone[#gone + 1], signs_of[#gone + 1] = field, sign
+      local _, _, its_own = read_sign(sign)
+      gone[#gone + 1], added = field, added + its_own
     else
+      if added > 0 then heirs[#heirs + 1], added = {added, field, kept == 0}, 0 end
       kept, lives = kept + 1, lives or not spared
       if seen.is_before then
         seen.hint = spared and seen.hint >= 0 and math.max(seen.hint, spared) or -1
@@ -164,7 +190,10 @@ local function look_at_some(seen, asker, is_free, now)
   end
   if gone[1] then
     seen.is_gone = kept == 0 and not call('LINDEX', queue, #fields)
-    drop(gone, signs_of, seen.is_gone)
+    drop(gone, seen.is_gone)
+    for _, heir in ipairs(heirs) do hand_on(unpack(heir)) end
+    local heir = added > 0 and not seen.is_gone and call('LINDEX', queue, kept)
+    hand_on(added, heir, kept == 0)
   end
   seen.kept = kept
   return not lives and not seen.is_gone
@@ -175,14 +204,15 @@ end
 -- them gives a sign of life, -1 when one lives; and for how many ms the head is spared, if it is.
 local function look(asker, is_free, now)
   local seen, chunks, is_more = {kept = 0, hint = 0, is_before = true}, 0, true
+  local first = call('LINDEX', queue, 0)
   note('look', text(now))
   while is_more and chunks < CHUNKS do
     is_more, chunks = look_at_some(seen, asker, is_free, now), chunks + 1
   end
   if is_more then redis.pcall('HDEL', signs, 'look') end -- the next request goes on
-  if seen.head and seen.heard ~= 0 and not is_free and not is_ours(seen.head) then
-    prolong(seen.head, now)
-  end
+  -- A head that stood there before, and does not come for a free lock, has had its time.
+  local is_new = seen.head ~= first
+  if seen.head and seen.heard ~= 0 and (is_new or not is_free) then prolong(seen.head, now) end
   local head = seen.head or not seen.is_gone and call('LINDEX', queue, 0)
   return head, seen.hint == 0 and 1 or seen.hint, seen.spared
 end

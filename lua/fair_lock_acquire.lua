@@ -58,7 +58,7 @@ local function take()
   end
   local next = call('LINDEX', queue, 1)
   leave(field)
-  if next and not is_ours(next) then prolong(next, now + math.max(lease, 2 * stand)) end
+  if next then prolong(next, now + math.max(lease, 2 * stand)) end
   return {1, 1}
 end
 
@@ -74,10 +74,9 @@ if is_free and head == field then return take() end
 -- Not every request looks through the queue while the head is on its way to a free lock, or while
 -- the lock is held; but two do in the time that a place stands, so that the end of a living head is
 -- moved on before it comes.
-local own_end, looks, known = call('ZSCORE', ends, field), false, {}
+local own_end, looks = call('ZSCORE', ends, field), false
 if is_free or own_end then
-  known = redis.pcall('HMGET', signs, 'look', field)
-  local last = tonumber(known[1] or 0) or 0
+  local last = tonumber(redis.pcall('HGET', signs, 'look') or 0) or 0
   looks = now - last >= math.min(grace, stand) / (is_free and 10 or 2)
 end
 -- Another request has just looked: by then the head is dead, or holds the lock.
@@ -87,13 +86,13 @@ if looks then
   if is_free and (not head or head == field) then return take() end
 end
 
-local _, _, added = read_sign(known[2])
+local _, _, added = read_sign(own_end and redis.pcall('HGET', signs, field))
 local is_new = queues == '1' and not own_end
 if is_new then
   local last, from = call('LINDEX', queue, -1), now + 2 * stand
   local last_end = tonumber(last and call('ZSCORE', ends, last) or now)
   added = last and not is_ours(last) and WAIT or 0
-  from = added > 0 and math.max(now, last_end) + added or math.max(from, last_end + 1)
+  from = math.max(from, last_end + 1) + added
   call('ZADD', ends, text(from), field)
   local length = redis.pcall('RPUSH', queue, field)
   if type(length) ~= 'number' then
@@ -102,13 +101,15 @@ if is_new then
   end
   head = head or field
 elseif own_end then
-  -- Not much later for a head, which may die beside Redisson's clients alone.
-  local is_soon = tonumber(own_end) < now + stand
-  local is_long = head == field and tonumber(own_end) > now + 3 * stand
-  if is_soon or is_long then call('ZADD', ends, 'XX', text(now + 2 * stand), field) end
+  -- Behind one of Redisson's with what that will subtract. Not much later for a head, which may die
+  -- beside Redisson's clients alone.
+  local least = now + stand + (head == field and 0 or added)
+  local is_soon = tonumber(own_end) < least
+  local is_long = head == field and tonumber(own_end) > least + 2 * stand
+  if is_soon or is_long then call('ZADD', ends, 'XX', text(least + stand), field) end
 end
 if is_new or own_end then
-  note(field, text(now) .. ':' .. stand_ms .. (added > 0 and ':' .. text(added) or ''))
+  note(field, write_sign(now, stand_ms, added))
 end
 
 if is_free then

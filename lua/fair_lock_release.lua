@@ -24,7 +24,9 @@ local count = call('HGET', name, field)
 
 local function step_out()
   local is_head, is_queued = call('LINDEX', queue, 0) == field, call('ZSCORE', ends, field)
+  local next = is_head and call('LINDEX', queue, 1)
   if is_head or is_queued then leave(field) end
+  if next then prolong(next, (now_ms())) end
   if (is_head or not is_queued) and call('EXISTS', name) == 0 then return tell_head() end
 end
 

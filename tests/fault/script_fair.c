@@ -335,6 +335,35 @@ Law(script_fair, a_waiter_that_leaves_takes_its_wait_from_the_waiters_behind_alo
     fair_check_queue("J:1 J:2");
 }
 
+/* Else the next one's end would be over when Redisson's subtracts its wait. */
+Law(script_fair, a_waiter_that_goes_leaves_what_it_added_to_the_next_of_ours)
+{
+    fair_queue_of("");
+    fair_java_queues("J:1", 330000);
+    fair_ask("B:1");
+    fair_ask("C:1");
+    fair_ask("D:1");
+    fair_java_queues("J:2", 330000 + 2 * FAIR_WAIT_MS);
+    fair_release("B:1");
+    fair_check_left("C:1", 330000 + FAIR_WAIT_MS);
+    fair_ask("C:1"); /* its sign keeps it */
+    fair_asked("D:1", FAIR_GRACE_MS + 1);
+    fair_release("C:1");
+    check_has(redis_str(server, "HGET " FAIR_SIGNS " D:1"), ":300000");
+    fair_check_left("J:2", 330000 + 2 * FAIR_WAIT_MS);
+    fair_release("D:1");
+    fair_check_left("J:2", 330000 + FAIR_WAIT_MS);
+}
+
+/* It would be dropped between two of its requests. */
+Law(script_fair, a_waiter_behind_one_of_redissons_whose_wait_is_over_has_its_own_end)
+{
+    fair_queue_of("");
+    fair_java_queues("J:1", 10);
+    fair_ask("B:1");
+    check(fair_left("B:1") > FAIR_WAIT_MS + FAIR_STAND_MS);
+}
+
 Law(script_fair, a_thousand_waiters_behind_are_all_moved)
 {
     char field[16];

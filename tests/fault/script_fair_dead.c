@@ -280,7 +280,7 @@ Law(script_fair_dead, the_end_of_a_living_head_is_moved_on_while_the_lock_is_hel
     fair_ask("B:1");
     fair_ask("B:1");
     fair_check_left("J:1", FAIR_WAIT_MS);
-    fair_check_left("B:1", INT64_C(2) * FAIR_WAIT_MS);
+    fair_check_left("B:1", INT64_C(2) * FAIR_WAIT_MS + 3 * FAIR_STAND_MS / 2);
     redisFree(java);
 }
 
