@@ -325,9 +325,9 @@ typedef struct hl_client_options {
     int64_t replicas_timeout_ms;
     /* 0: off. How long after a failover, or a start of the server, nobody acquires what is free,
      * while each holder brings its hold into the new server (docs/failover.md): so no two owners
-     * hold a lock though the new server has lost the first one's. At least watchdog_timeout_ms and
-     * old_master_ms together; no hold may have a longer lease than the rest. The same for all
-     * clients of a server. */
+     * hold a lock though the new server has lost the first one's. At least old_master_ms and
+     * the longest lease together, which is watchdog_timeout_ms, or 2 * poll_ms, the lease of a
+     * grant; no call may ask for a longer one. The same for all clients of a server. */
     int64_t failover_grace_ms;
     /* 0: a master that is replaced is dead by then. With failover_grace_ms: for how long at most it
      * may go on, as when it is cut off from its replicas and stops itself by min-replicas-to-write

@@ -9,7 +9,7 @@
 #include "client/option_table.h"
 #include "client/option_words.h"
 #include "lease/calls/replicas.h"
-#include "lease/state/name.h"
+#include "lease/state/command.h"
 #include "redis/password_file.h"
 
 #include <string.h>
@@ -82,6 +82,7 @@ static int options_check_values(hl_client_options *options, hl_error *err)
 static int options_check_grace(const hl_client_options *options, hl_error *err)
 {
     int64_t grace_ms = options->failover_grace_ms, old_ms = options->old_master_ms;
+    int64_t longest_ms = hli_lease_longest_ms(options);
 
     if (grace_ms == 0 && old_ms > 0)
         return hli_fail(err, HL_EINVAL, "old_master_ms needs failover_grace_ms");
@@ -90,6 +91,12 @@ static int options_check_grace(const hl_client_options *options, hl_error *err)
                         "failover_grace_ms is less than watchdog_timeout_ms and old_master_ms "
                         "together (%lld ms): make the lease shorter or the grace longer",
                         (long long)(options->watchdog_timeout_ms + old_ms));
+    if (grace_ms > 0 && grace_ms < longest_ms + old_ms)
+        return hli_fail(err, HL_EINVAL,
+                        "failover_grace_ms is less than two poll_ms, the lease of a grant, and "
+                        "old_master_ms together (%lld ms): make the poll shorter or the grace "
+                        "longer",
+                        (long long)(longest_ms + old_ms));
     return 0;
 }
 

@@ -271,6 +271,68 @@ GraceLaw(refuses_leases_that_it_would_not_outlast)
     expect_ok(hl_lock_release(lock, ERR));
 }
 
+/* A grant lasts for two polls at least, so that its waiter finds it by its next poll. */
+GraceLaw(refuses_a_poll_whose_grants_it_would_not_outlast)
+{
+    hl_client *client = NULL;
+    hl_error err = HL_ERROR_INIT;
+
+    expect_outcome(hl_client_open(redis_server_url(server), GRACEFUL(.poll_ms = GRACE_MS / 2 + 1),
+                                  &client, &err),
+                   HL_EINVAL);
+    check_has(err.text, "the lease of a grant");
+    close_client(open_client(GRACEFUL(.poll_ms = GRACE_MS / 2)));
+}
+
+/* The releaser has another grace, and grants for longer. */
+GraceLaw(relies_on_no_grant_for_longer_than_its_own_grace)
+{
+    hl_client *client = open_client(GRACEFUL());
+    hl_lock *lock = new_lock(client, "stock");
+    hl_owner *owner = new_owner(client);
+
+    await_grace(client);
+    hl_client *other =
+        open_client(CLIENT(.poll_ms = 4 * GRACE_MS, .failover_grace_ms = 8 * GRACE_MS,
+                           .watchdog_timeout_ms = LEASE_MS));
+    hl_lock *others = new_lock(other, "stock");
+    expect_ok(hl_lock_acquire(others, ERR));
+    struct actor *call = actor_start_acquire(lock, ACQUIRE(.wait_ms = -1, .owner = owner));
+    check(redis_wait_int(server, 1, 20000, "ZCARD hirelock_queue:{stock}"));
+    expect_ok(hl_lock_release(others, ERR));
+    expect_ok(actor_end(call));
+    check_int(stats_of(client).grants, 1);
+    check(hl_lock_validity_ms(lock, owner) <= GRACE_MS);
+    check(pttl_of(lock) > GRACE_MS);
+    expect_ok(hl_lock_release_as(lock, owner, ERR));
+}
+
+/* A hold by a grant lasts for longer than the watchdog's lease at first. */
+GraceLaw(reclaims_a_hold_for_as_long_as_it_is_believed_in)
+{
+    const hl_client_options *options =
+        CLIENT(.failover_grace_ms = 6 * LEASE_MS, .watchdog_timeout_ms = LEASE_MS,
+               .poll_ms = 3 * LEASE_MS, .backoff_max_ms = 100, .outage_timeout_ms = slow_ms(60000),
+               .request_timeout_ms = slow_ms(20000));
+
+    grace_serve(server, false);
+    hl_client *client = open_client(options), *other = open_client(options);
+    hl_lock *lock = new_lock(client, "stock"), *others = new_lock(other, "stock");
+    hl_owner *owner = new_owner(client);
+    expect_ok(hl_lock_acquire(others, ERR));
+    struct actor *call = actor_start_acquire(lock, ACQUIRE(.wait_ms = -1, .owner = owner));
+    check(redis_wait_int(server, 1, 20000, "ZCARD hirelock_queue:{stock}"));
+    expect_ok(hl_lock_release(others, ERR));
+    expect_ok(actor_end(call));
+    check_int(stats_of(client).grants, 1);
+    restart_empty();
+    wait_stat(client, reclaims, 1);
+    int64_t validity_ms = hl_lock_validity_ms(lock, owner);
+    check(validity_ms > LEASE_MS);
+    check(pttl_of(lock) > LEASE_MS);
+    expect_ok(hl_lock_release_as(lock, owner, ERR));
+}
+
 GraceLaw(lets_readers_of_two_clients_outlive_a_writer_in_old_data)
 {
     static struct events events;

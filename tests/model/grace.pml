@@ -28,7 +28,8 @@
  *   ONLY n          only the n-th promise is looked at; 0: all
  *   FAIR            for a fair search: everybody_takes
  *
- * Broken on purpose, beside a GRACE that is too short, and a MARGIN of 0 with DRIFT:
+ * Broken on purpose, beside a GRACE that is too short for a LEASE or a CLAIM, and a MARGIN of 0 with
+ * DRIFT:
  *   TAKE_IN_GRACE   a client that has greeted takes at once
  *   NO_TERM         client 0 does not ask for the term
  *   TERM_FIRST      a greeting writes the term, and the grace in a second step
@@ -42,6 +43,7 @@
  *   NO_RECLAIM      in the grace, too, a renewal is a renewal only
  *   NO_RAISE        a reclaim leaves the counter of tokens alone
  *   ALL_TOKENS      that counter is to be above all tokens of the last term, too
+ *   SHORT_RECLAIM   a reclaim writes a lease that ends before its client's validity
  *   NO_COUNT        a reclaim writes a count of 1
  *   REENTER_FIRST   in the grace a nested acquire does not wait for the reclaim
  *   REENTER_ALL     a nested acquire extends a hold that may not be extended
@@ -61,8 +63,9 @@
 #ifndef LAG
 #define LAG 0
 #endif
+#define LONGEST LATER(LEASE, CLAIM) /* C: hli_lease_longest_ms */
 #ifndef GRACE
-#define GRACE (LEASE + LAG)
+#define GRACE (LONGEST + LAG)
 #endif
 #ifndef FAILS
 #define FAILS 1
@@ -179,9 +182,9 @@ hidden byte f, g, k, n, q, next, ticks, is_hit, is_late;
 #define IS_BUSY (BLOCKS(0) || BLOCKS(1) || BLOCKS(2))
 #endif
 
-inline put() /* with a count of n */
+inline put() /* with a count of n; no step shortens a lease */
 {
-    left[AT(k, f)] = LEASE; count[AT(k, f)] = n
+    left[AT(k, f)] = LATER(left[AT(k, f)], LEASE); count[AT(k, f)] = n
 }
 
 inline remove()
@@ -244,6 +247,11 @@ inline remove_others()
 #else
 #define RECLAIMED_LEVELS LATER(levels[PROCESS(f)], 1)
 #endif
+#ifdef SHORT_RECLAIM
+#define BELIEVED 0
+#else
+#define BELIEVED valid[PROCESS(f)] /* C: loss_lease_ms */
+#endif
 #ifdef NO_RAISE
 #define RAISED counter[k]
 #else
@@ -260,6 +268,7 @@ inline script_reclaim() /* Lua: lock_reclaim.lua, rw_read_reclaim.lua, permit_re
         :: else -> skip
         fi;
         n = RECLAIMED_LEVELS; put();
+        left[AT(k, f)] = LATER(left[AT(k, f)], BELIEVED);
         counter[k] = (TOKENS > 0 -> RAISED : 0)
     fi
 }

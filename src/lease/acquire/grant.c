@@ -8,6 +8,7 @@
 #include "lease/hold/hold.h"
 #include "lease/state/command.h"
 #include "lease/state/contention.h"
+#include "lease/state/grace.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,7 @@ struct grant {
     uint64_t number;  /* of our field */
     uint64_t stamp;   /* the server's time when it was written, in microseconds */
     int64_t claim_ms; /* the lease it was written with, by the settings of the granting client */
+    int64_t sure_ms;  /* what of it we rely on */
     uint64_t waiting; /* how many others still wait */
     uint64_t token;   /* of a fenced lock; else 0 */
     const char *name;
@@ -55,6 +57,7 @@ static bool grant_read(const hl_client *client, const struct hli_bytes *text, st
         (bytes[0] == 'f' && !grant_read_number(&at, &ret->token)))
         return false;
     ret->claim_ms = (int64_t)claim_ms;
+    ret->sure_ms = hli_grace_at_most(client, ret->claim_ms);
     ret->stamp = seconds * 1000000 + microseconds;
     ret->name = at;
     ret->length = text->length - (size_t)(at - bytes);
@@ -70,7 +73,7 @@ static hli_ns grant_valid_until(const struct hli_tenure *tenure, const struct gr
 {
     if (tenure->anchor_at == 0 || grant->stamp < tenure->busy_stamp)
         return 0;
-    return hli_lease_validity(tenure->anchor_at, grant->claim_ms);
+    return hli_lease_validity(tenure->anchor_at, grant->sure_ms);
 }
 
 static void grant_begin_hold(struct hli_turn *turn, struct hli_tenure *tenure,
@@ -80,7 +83,7 @@ static void grant_begin_hold(struct hli_turn *turn, struct hli_tenure *tenure,
     int64_t claim_ms = grant->claim_ms;
     int64_t renew_ms = claim_ms / 3 < GRANT_RENEW_MS ? claim_ms / 3 : GRANT_RENEW_MS;
 
-    hli_tenure_extend(tenure, tenure->anchor_at, claim_ms, 0, tenure->ask.term);
+    hli_tenure_extend(tenure, tenure->anchor_at, grant->sure_ms, 0, tenure->ask.term);
     if (tenure->longest_lease_ms < claim_ms)
         tenure->longest_lease_ms = claim_ms;
     tenure->may_stand = true;

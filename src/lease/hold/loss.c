@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/probe.h"
 #include "lease/hold/hold.h"
+#include "lease/state/grace.h"
 #include "lease/state/notice.h"
 #include "lease/state/waiters.h"
 
@@ -146,15 +147,23 @@ static void loss_warn(struct hli_turn *turn, struct hli_tenure *tenure)
 }
 
 /* For a hold with a lease time the renewal only checks that the key is there; it does not extend.
- */
-static void loss_begin_renewal(struct hli_turn *turn, struct hli_tenure *tenure)
+ * A hold by a grant may last for longer than the watchdog's lease: what a reclaim writes lasts as
+ * long as its hold is believed in. */
+static int64_t loss_lease_ms(const struct hli_turn *turn, const struct hli_tenure *tenure)
 {
     const struct hli_hold *hold = &tenure->hold;
+    hli_ns until = hli_later(tenure->valid_until, hold->is_watched ? 0 : hold->ends);
+    int64_t left_ms = hli_ms_left(turn->now, until) + 1;
 
+    return hold->is_watched && (left_ms < hold->watch_ms || hli_grace_is_met(tenure))
+               ? hold->watch_ms
+               : left_ms;
+}
+
+static void loss_begin_renewal(struct hli_turn *turn, struct hli_tenure *tenure)
+{
     tenure->is_renewing = true;
-    tenure->renew_lease_ms =
-        hold->is_watched ? hold->watch_ms
-                         : hli_ms_left(turn->now, hli_later(tenure->valid_until, hold->ends)) + 1;
+    tenure->renew_lease_ms = loss_lease_ms(turn, tenure);
 }
 
 /* All renewals that are due soon go together; a short lease's "soon" is shorter. */

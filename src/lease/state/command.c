@@ -9,13 +9,25 @@
 
 enum { COMMAND_ALONE_MS = 1000 };
 
-int64_t hli_command_claim_ms(const hl_client *client)
+static int64_t command_claim_ms(const hl_client_options *settings)
 {
-    int64_t poll_ms = client->settings.poll_ms, watchdog_ms = client->settings.watchdog_timeout_ms;
+    int64_t poll_ms = settings->poll_ms, watchdog_ms = settings->watchdog_timeout_ms;
 
     if (watchdog_ms >= 4 * poll_ms)
         return 4 * poll_ms;
     return watchdog_ms > 2 * poll_ms ? watchdog_ms : 2 * poll_ms;
+}
+
+int64_t hli_command_claim_ms(const hl_client *client)
+{
+    return command_claim_ms(&client->settings);
+}
+
+int64_t hli_lease_longest_ms(const hl_client_options *settings)
+{
+    int64_t claim_ms = command_claim_ms(settings);
+
+    return claim_ms > settings->watchdog_timeout_ms ? claim_ms : settings->watchdog_timeout_ms;
 }
 
 void hli_command_begin(struct hli_args *args, hli_script_id script, const struct hli_name *name)

@@ -16,6 +16,11 @@
  * process that dies blocks others no longer by a grant than by a lease; but at least two polls. */
 int64_t hli_command_claim_ms(const hl_client *client);
 
+/* The longest lease that a client with these settings causes of itself: the watchdog's, or that of
+ * a grant. A call may ask for a longer one by lease_ms and min_hold_ms, within the bounds of a
+ * grace (hli_grace_check) and of a Redlock. */
+int64_t hli_lease_longest_ms(const hl_client_options *settings);
+
 /* Begins a script's call with this name as its one key. */
 void hli_command_begin(struct hli_args *args, hli_script_id script, const struct hli_name *name);
 

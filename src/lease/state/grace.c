@@ -58,16 +58,25 @@ bool hli_grace_is_missed(const struct hli_tenure *tenure, hli_ns now)
            !tenure->is_release_unsure && now + needed < tenure->was_valid_until;
 }
 
+static int64_t grace_longest_ms(const hl_client *client)
+{
+    return client->settings.failover_grace_ms - client->settings.old_master_ms;
+}
+
+int64_t hli_grace_at_most(const hl_client *client, int64_t lease_ms)
+{
+    bool is_longer = HLI_GRACE_IS_ON(client) && lease_ms > grace_longest_ms(client);
+
+    return is_longer ? grace_longest_ms(client) : lease_ms;
+}
+
 int hli_grace_check(const hl_client *client, const char *what, int64_t ms, hl_error *err)
 {
-    const hl_client_options *settings = &client->settings;
-    int64_t most_ms = settings->failover_grace_ms - settings->old_master_ms;
-
-    if (settings->failover_grace_ms == 0 || ms <= most_ms)
+    if (!HLI_GRACE_IS_ON(client) || ms <= grace_longest_ms(client))
         return 0;
     return hli_fail(err, HL_EINVAL,
                     "%s is longer than %" PRId64
                     " ms: failover_grace_ms, less old_master_ms; after a "
                     "failover the lock would be free before the hold ends",
-                    what, most_ms);
+                    what, grace_longest_ms(client));
 }

@@ -40,6 +40,10 @@ void hli_grace_meet(struct hli_turn *turn, struct hli_tenure *tenure);
  * have run. Then the release may write for it until the grace is over. Name mutex. */
 bool hli_grace_is_missed(const struct hli_tenure *tenure, hli_ns now);
 
+/* The most that a hold with a lease of so many milliseconds may believe: after a failover its lock
+ * is free when the grace is over, also if another client has given it for longer. */
+int64_t hli_grace_at_most(const hl_client *client, int64_t lease_ms);
+
 /* Why a hold that is final gets no longer lease: HL_ESERVER. */
 #define HLI_GRACE_IS_FINAL                                                                         \
     "the server failed over when less than old_master_ms was left of the hold, which ends soon"
