@@ -247,6 +247,8 @@ static int acl_rule(struct acl_rule *rule)
     acl_add(rule, is_cluster ? cluster_rights : server_rights);
     if (is_cluster)
         acl_add(rule, grant_rights);
+    if (is_cluster && rule->words->has_grace)
+        acl_add(rule, grace_cluster_rights);
     acl_add(rule, messages);
     acl_add_kinds(rule);
     if (strcasestr(url, "-sentinel://"))

@@ -138,6 +138,7 @@ static const char *const holder_rights[] = {"~hirelock_holder:{lock:*", "~hirelo
 static const char *const grace_rights[] = {
     "~hirelock_term*", "+info", "+eval",  "+get",        "+set",
     "+persist",        "+hdel", "+hkeys", "+config|get", NULL};
+static const char *const grace_cluster_rights[] = {"+cluster|nodes", NULL}; /* and in a cluster */
 static const char *const replicas_rights[] = {"+wait", "+role", NULL};
 
 /* What an operator needs beside all of the above that a locker needs: for list, top, inspect,

@@ -213,9 +213,10 @@ static bool handshake_add_bounds(struct hli_handshake *handshake)
 /* Behind ROLE, so that a replica is refused as one. */
 static bool handshake_add_term(struct hli_handshake *handshake)
 {
-    return handshake->grace_ms == 0 || (hli_term_ask(handshake_op(handshake), handshake->grace_ms,
-                                                     handshake->may_be_cluster) == 0 &&
-                                        handshake_send(handshake, handshake_check_term));
+    return handshake->graceful.grace_ms == 0 ||
+           (hli_term_ask(handshake_op(handshake), &handshake->graceful,
+                         handshake->may_be_cluster) == 0 &&
+            handshake_send(handshake, handshake_check_term));
 }
 
 static bool handshake_add_auth(struct hli_handshake *handshake, const struct hli_login *login)
@@ -262,10 +263,7 @@ bool hli_handshake_say(struct hli_handshake *handshake, struct hli_conn *conn,
 static void handshake_check_same_term(struct hli_handshake *handshake,
                                       const struct hli_answer *answer)
 {
-    struct hli_term_said said;
-    hl_error err;
-
-    if (hli_term_read(answer, &said, &err) == 0 && strcmp(said.id, handshake->term.id) != 0)
+    if (hli_term_is_another(answer, handshake->term.id))
         hli_fail(&handshake->err, HL_ESERVER, "the server's data are of another term");
 }
 
@@ -280,8 +278,7 @@ void hli_handshake_beat(struct hli_handshake *handshake, bool asks_role)
     handshake->words = handshake->answers = 0;
     handshake->offset = -1;
     handshake_add(handshake, words, asks_role ? handshake_check_master : NULL);
-    if (handshake->grace_ms > 0 &&
-        hli_term_ask(handshake_op(handshake), handshake->grace_ms, handshake->may_be_cluster) == 0)
+    if (handshake->graceful.grace_ms > 0 && hli_term_ask_again(handshake_op(handshake)) == 0)
         handshake_send(handshake, handshake_check_same_term);
 }
 

@@ -35,10 +35,10 @@ struct hli_handshake { /* loop thread */
     unsigned words, answers;
     struct hli_handshake_past past; /* the connection that this one replaces and kills */
     struct hli_handshake_past now;
-    bool may_be_cluster;       /* the client is one of a cluster; set before the first say */
-    int64_t grace_ms;          /* failover_grace_ms, of a connection for commands; set as that */
-    bool asks_bounds;          /* with grace_ms: how long an old master goes on; set as that */
-    struct hli_term_said term; /* with grace_ms */
+    bool may_be_cluster;              /* the client is one of a cluster; set before the first say */
+    struct hli_term_options graceful; /* of a connection for commands; set as that */
+    bool asks_bounds;          /* with a grace: how long an old master goes on; set as that */
+    struct hli_term_said term; /* with a grace */
     bool has_login;            /* AUTH was sent, so that NOAUTH is no denial, but passes */
     bool tells_role;           /* the server answered ROLE */
     int64_t uptime_s;          /* the server's; -1: it does not tell */

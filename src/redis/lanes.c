@@ -344,6 +344,22 @@ static void lane_advise(const struct hli_link *link)
         link->lanes->setup.log(HL_LOG_WARN, advice, link->lanes->setup.log_arg);
 }
 
+/* Once for each pair of values that the server tells. */
+static void lane_compare_options(struct hli_link *link)
+{
+    const struct hli_term_said *said = &link->handshake[HLI_LINK_COMMANDS].term;
+    const struct hli_term_options own = hli_link_graceful(link);
+    struct hli_term_options *told = &link->first->term.told;
+    char text[HLI_TERM_TEXT];
+
+    if (told->grace_ms == said->options.grace_ms &&
+        told->old_master_ms == said->options.old_master_ms)
+        return;
+    *told = said->options;
+    if (hli_term_warns(said, &own, text))
+        link->lanes->setup.log(HL_LOG_WARN, text, link->lanes->setup.log_arg);
+}
+
 /* The listener is told of lanes that were open before: no name has taken one earlier. */
 static void lane_on_up(struct hli_link *link)
 {
@@ -356,6 +372,8 @@ static void lane_on_up(struct hli_link *link)
     link->lanes->is_whole = lanes_are_up(link->lanes);
     if (link->handshake[HLI_LINK_COMMANDS].asks_bounds && !link->term.is_told)
         lane_advise(link);
+    if (link->settings->failover_grace_ms > 0)
+        lane_compare_options(link);
     if (!is_new)
         link->listener.up(link, link->listener.arg);
 }

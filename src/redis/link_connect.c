@@ -57,8 +57,8 @@ static void link_greet(struct hli_link *link)
         link->handshake[i].done = link_on_greeted;
         link->handshake[i].may_be_cluster = link->url->kind == HLI_URL_CLUSTER;
         if (i == HLI_LINK_COMMANDS)
-            link->handshake[i].grace_ms = link->settings->failover_grace_ms;
-        link->handshake[i].asks_bounds = link->handshake[i].grace_ms > 0 &&
+            link->handshake[i].graceful = hli_link_graceful(link);
+        link->handshake[i].asks_bounds = link->handshake[i].graceful.grace_ms > 0 &&
                                          hli_link_is_first(link) &&
                                          link->url->kind == HLI_URL_SENTINEL;
         if (!hli_handshake_say(&link->handshake[i], &link->conn[i], link->login.login,

@@ -94,6 +94,13 @@ struct hli_link *hli_link_new(const struct hli_link_setup *setup, struct hli_lin
 void hli_link_free(struct hli_link *link);    /* stopped; NULL is fine */
 void hli_link_abandon(struct hli_link *link); /* in a forked child */
 
+static inline struct hli_term_options hli_link_graceful(const struct hli_link *link)
+{
+    const hl_client_options *settings = link->settings;
+
+    return (struct hli_term_options){settings->failover_grace_ms, settings->old_master_ms};
+}
+
 static inline bool hli_link_is_first(const struct hli_link *link)
 {
     return link->first == link;

@@ -63,7 +63,7 @@
     X(SEMAPHORE_DRAIN,         .yes = 2)                                                           \
     X(SEMAPHORE_TRY_SET,       .no = 1, .yes = 1)                                                  \
     X(SEMAPHORE_UNDO,          .no = 1, .yes = 3)                                                  \
-    X(TERM,                    .yes = 3, .yes_texts = 1)                                           \
+    X(TERM,                    .yes = 5, .yes_texts = 1)                                           \
     X(TOKEN_RAISE,             .yes = 1)                                                           \
     X(WAITER_TAG,              .yes = 1)
 /* clang-format on */

@@ -17,15 +17,16 @@ void hli_term_init(struct hli_term *term, int64_t grace_ms)
     atomic_init(&term->number, grace_ms > 0 ? 1 : 0);
 }
 
-int hli_term_ask(struct hli_op *op, int64_t grace_ms, bool is_cluster)
+int hli_term_ask(struct hli_op *op, const struct hli_term_options *options, bool is_cluster)
 {
     const struct hli_script *script = hli_script_get(HLI_SCRIPT_TERM);
-    char grace[24];
+    char grace[24], old[24];
     const struct hli_bytes words[] = {
         hli_bytes_of("EVAL"),
         {script->text, script->length},
         hli_bytes_of("0"),
-        {grace, (size_t)snprintf(grace, sizeof(grace), "%" PRId64, grace_ms)},
+        {grace, (size_t)snprintf(grace, sizeof(grace), "%" PRId64, options->grace_ms)},
+        {old, (size_t)snprintf(old, sizeof(old), "%" PRId64, options->old_master_ms)},
         hli_bytes_of(is_cluster ? "1" : "0")};
 
     return hli_op_command(op, words, sizeof(words) / sizeof(words[0]));
@@ -37,14 +38,32 @@ int hli_term_read(const struct hli_answer *answer, struct hli_term_said *ret_sai
         return hli_fail(err, answer->code, "failover_grace_ms: the server's term: %s",
                         answer->text);
     bool is_meant = hli_script_may_answer(HLI_SCRIPT_TERM, answer->reply);
-    const struct hli_reply *id = is_meant ? hli_reply_text_at(answer->reply, 3) : NULL;
+    const struct hli_reply *id = is_meant ? hli_reply_text_at(answer->reply, 5) : NULL;
     if (!id || strlen(id->text) != HLI_TERM_ID_LENGTH)
         return hli_fail(err, HL_EPROTO, "failover_grace_ms: the server tells no term");
     ret_said->told_at = hli_now();
     hli_reply_integer_at(answer->reply, 1, &ret_said->grace_left_ms);
     hli_reply_integer_at(answer->reply, 2, &ret_said->grace_ends_ms);
+    hli_reply_integer_at(answer->reply, 3, &ret_said->options.grace_ms);
+    hli_reply_integer_at(answer->reply, 4, &ret_said->options.old_master_ms);
     memcpy(ret_said->id, id->text, sizeof(ret_said->id));
     return 0;
+}
+
+int hli_term_ask_again(struct hli_op *op)
+{
+    const char *const words[] = {"INFO", "replication", NULL};
+
+    return hli_op_texts(op, words);
+}
+
+bool hli_term_is_another(const struct hli_answer *answer, const char *id)
+{
+    static const char key[] = "master_replid:";
+    bool is_text = answer->verdict == HLI_REPLIED && answer->reply->kind == HLI_REPLY_STRING;
+    const char *at = is_text ? strstr(answer->reply->text, key) : NULL;
+
+    return at && strncmp(at + strlen(key), id, HLI_TERM_ID_LENGTH) != 0;
 }
 
 int hli_term_ask_bounds(struct hli_op *op)
@@ -82,6 +101,22 @@ const char *hli_term_advice(const struct hli_term_said *said, int64_t old_master
         return "failover_grace_ms: old_master_ms is less than min-replicas-max-lag, the time for "
                "which a master that is cut off goes on: two owners may hold a lock meanwhile";
     return NULL;
+}
+
+bool hli_term_warns(const struct hli_term_said *said, const struct hli_term_options *own,
+                    char text[HLI_TERM_TEXT])
+{
+    const struct hli_term_options *others = &said->options;
+
+    if (others->grace_ms == own->grace_ms && others->old_master_ms == own->old_master_ms)
+        return false;
+    snprintf(text, HLI_TERM_TEXT,
+             "another client has failover_grace_ms %" PRId64 " and old_master_ms %" PRId64
+             ", this one %" PRId64 " and %" PRId64
+             ": after a failover two owners may hold a lock, if a lease is longer than another "
+             "client's grace less its old_master_ms",
+             others->grace_ms, others->old_master_ms, own->grace_ms, own->old_master_ms);
+    return true;
 }
 
 /* Counts from the arrival of the answer, which is later than the server's count, and adds what a

@@ -12,11 +12,18 @@
 
 #include <stdatomic.h>
 
-enum { HLI_TERM_ID_LENGTH = 40 };
+enum { HLI_TERM_ID_LENGTH = 40, HLI_TERM_TEXT = 320 };
+
+/* The options of a client that are to be the same in all clients of a server. */
+struct hli_term_options {
+    int64_t grace_ms; /* failover_grace_ms; 0: the client asks for no term */
+    int64_t old_master_ms;
+};
 
 /* What the server said of its term. */
 struct hli_term_said {
     char id[HLI_TERM_ID_LENGTH + 1];
+    struct hli_term_options options;      /* of the client that has told it last */
     int64_t grace_left_ms, grace_ends_ms; /* the second by the server's clock */
     hli_ns told_at;                       /* when the answer arrived */
     /* How long a master without replicas goes on, -1: it does not tell: how many replicas it needs
@@ -35,17 +42,27 @@ struct hli_term {
 
     /* Loop thread; of a first link: what one of the links to its server met last. */
     char id[HLI_TERM_ID_LENGTH + 1];
-    unsigned latest; /* its number */
-    bool is_told;    /* its grace was reported */
+    unsigned latest;              /* its number */
+    bool is_told;                 /* its grace was reported */
+    struct hli_term_options told; /* what the server has told last */
 };
 
 void hli_term_init(struct hli_term *term, int64_t grace_ms);
 
 /* Formats the question. Errors: HL_ENOMEM. */
-int hli_term_ask(struct hli_op *op, int64_t grace_ms, bool is_cluster);
+int hli_term_ask(struct hli_op *op, const struct hli_term_options *options, bool is_cluster);
 
 /* Reads the answer. Errors: that of the server; HL_EPROTO. */
 int hli_term_read(const struct hli_answer *answer, struct hli_term_said *ret_said, hl_error *err);
+
+/* Formats the question on a link that is up, and reads its answer: are the server's data of another
+ * term? Errors of the first: HL_ENOMEM. */
+int hli_term_ask_again(struct hli_op *op);
+bool hli_term_is_another(const struct hli_answer *answer, const char *id);
+
+/* Has another client of the server other options? Then writes a warning for an operator. */
+bool hli_term_warns(const struct hli_term_said *said, const struct hli_term_options *own,
+                    char text[HLI_TERM_TEXT]);
 
 /* Formats the question how long an old master goes on, and reads the answer. Errors of the first:
  * HL_ENOMEM. */

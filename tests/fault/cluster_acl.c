@@ -45,3 +45,29 @@ Test(cluster_acl, with_messages_to_all_nodes_has_all_that_is_needed, .init = pla
 {
     expect_all_enough();
 }
+
+static void expect_graceful(const char *but, int code)
+{
+    const char *const *const lists[] = {cluster_rights, lock_rights,          grant_rights,
+                                        grace_rights,   grace_cluster_rights, NULL};
+    const hl_client_options *options =
+        CLIENT(.failover_grace_ms = slow_ms(5000), .watchdog_timeout_ms = slow_ms(5000));
+    hl_client *client = NULL;
+    hl_error err = HL_ERROR_INIT;
+
+    for (int i = 0; i < cluster_nodes(cluster); i++)
+        acl_give(cluster_node(cluster, i), lists, false, but);
+    expect_outcome(
+        hl_client_open(cluster_url_of(cluster, 0, 3, "locker:password"), options, &client, &err),
+        code);
+    if (code < 0)
+        check_has(err.text, "failover_grace_ms: the server's term: ");
+    else
+        close_client(client);
+}
+
+Test(cluster_acl, of_a_grace_has_all_that_is_needed, .init = plain_up, .fini = server_down)
+{
+    expect_graceful(NULL, HL_OK);
+    expect_graceful("+cluster|nodes", HL_EDENIED);
+}

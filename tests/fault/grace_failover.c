@@ -5,6 +5,8 @@
  * Sentinel and with a cluster. The holds are not released before the failover, and are long enough
  * for it on a slow machine; so nobody waits for the end of a grace. */
 
+#include "support/cluster_reshape.h"
+#include "support/cluster_slot.h"
 #include "support/events.h"
 #include "support/grace.h"
 #include "support/slot_move.h"
@@ -149,20 +151,127 @@ ClusterLaw(grace_failover, is_none_when_the_slot_of_a_multi_lock_moves)
     check_int(stats_of(client).losses, 0);
 }
 
-ClusterLaw(grace_failover, is_none_when_the_slot_of_a_term_moves)
+/* The slots in which the node's term stands. */
+static int slots_of_term(struct redis_server *node, int slots[16])
 {
-    struct redis_server *from = cluster_node_of(cluster, "hirelock_term:{0}");
-    struct redis_server *to = cluster_node(cluster, from == cluster_node(cluster, 0) ? 1 : 0);
+    redisReply *keys = redis_command(node, "KEYS hirelock_term:*");
+    int count = 0;
+
+    check(keys && keys->type == REDIS_REPLY_ARRAY && keys->elements <= 16);
+    for (size_t i = 0; i < keys->elements; i++)
+        slots[count++] = cluster_slot(keys->element[i]->str, keys->element[i]->len);
+    freeReplyObject(keys);
+    return count;
+}
+
+/* A new client finds the node's term, or begins a grace. */
+static void expect_greeted(struct redis_server *node, bool has_grace)
+{
+    hl_client *client = open_client_at(cluster_url(cluster), graceful(NULL));
+    hl_lock *lock = new_lock(client, cluster_name_at(node, "stock"));
+
+    expect_outcome(hl_lock_try_acquire(lock, NULL), has_grace ? HL_EBUSY : HL_OK);
+    if (!has_grace)
+        expect_ok(hl_lock_release(lock, ERR));
+    check_int(stats_of(client).graces, has_grace);
+    free_lock(lock);
+    close_client(client);
+}
+
+/* The term is found as long as it stands in one slot of its node; else a grace begins anew. */
+ClusterLaw(grace_failover, is_none_when_slots_of_a_term_move)
+{
+    struct redis_server *from = cluster_node(cluster, 0), *to = cluster_node(cluster, 1);
+    int slots[16];
 
     serve_all();
-    slot_move(cluster, (int)redis_int(from, "CLUSTER KEYSLOT hirelock_term:{0}"), to);
-    hl_client *client = open_client_at(cluster_url(cluster), graceful(NULL));
-    for (int i = 0; i < cluster_masters(cluster); i++) {
-        hl_lock *lock = new_lock(client, cluster_name_at(cluster_node(cluster, i), "stock"));
-        expect_ok(hl_lock_try_acquire(lock, ERR));
-        expect_ok(hl_lock_release(lock, ERR));
+    int count = slots_of_term(from, slots);
+    check(count > 1);
+    struct slot_move move = slot_move_begin(cluster, slots[1], to);
+    check_int(slot_move_keys(&move), 1);
+    expect_greeted(from, false);
+    slot_move_end(&move);
+    for (int i = 2; i < count; i++)
+        slot_move(cluster, slots[i], to);
+    expect_greeted(from, false);
+    int again[16]; /* the client has written it into others of the node's slots */
+    check_int(slots_of_term(from, again), count);
+    for (int i = 0; i < count; i++)
+        slot_move(cluster, again[i], to);
+    expect_greeted(from, true);
+    for (int i = 0; i < count; i++) {
+        slot_move(cluster, slots[i], from);
+        if (again[i] != slots[0])
+            slot_move(cluster, again[i], from);
     }
-    check_int(stats_of(client).graces, 0);
+}
+
+/* Of a cluster with a fourth master, which serves this slot alone, or no slot. */
+static struct redis_server *add_small_node(int slot)
+{
+    struct redis_server *node = cluster_add_node(cluster, NULL);
+
+    if (slot >= 0)
+        slot_move(cluster, slot, node);
+    serve_all();
+    grace_serve(node, true);
+    return node;
+}
+
+ClusterLaw(grace_failover, of_a_node_with_one_slot_loses_no_hold)
+{
+    static struct events events;
+    const int slot = 8;
+    struct redis_server *node = add_small_node(slot);
+
+    hl_client *client = open_client_at(cluster_url(cluster), graceful(&events));
+    hl_client *other = open_client_at(cluster_url(cluster), graceful(NULL));
+    hl_lock *lock = new_lock(client, cluster_name_in_slot(slot, "stock"));
+    expect_ok(hl_lock_acquire(lock, ERR));
+    redis_server_kill(node);
+    redis_server_restart(node);
+    server = node;
+    wait_stat(other, graces, 1);
+    expect_held_through(client, lock, other, &events);
+}
+
+/* It has the key by now, and loses it; what is not there, the other node sends to it. */
+ClusterLaw(grace_failover, of_a_node_to_which_its_first_slot_is_on_its_way_loses_no_hold)
+{
+    static struct events events;
+    struct redis_server *node = add_small_node(-1);
+    int slot = cluster_slot_at(cluster_node(cluster, 0));
+    const char *name = cluster_name_in_slot(slot, "stock");
+
+    hl_client *client = open_client_at(cluster_url(cluster), graceful(&events));
+    hl_client *other = open_client_at(cluster_url(cluster), graceful(NULL));
+    hl_lock *lock = new_lock(client, name), *others = new_lock(other, name);
+    expect_ok(hl_lock_acquire(lock, ERR));
+    struct slot_move move = slot_move_begin(cluster, slot, node);
+    check(slot_move_key(&move, name));
+    redis_server_kill(node);
+    redis_server_restart(node);
+    cluster_await_whole(cluster);
+    check(hl_lock_try_acquire(others, NULL) < 0);
+    check(hl_lock_acquire_for(others, 500, NULL) < 0);
+    check(hl_lock_is_held(lock, NULL));
+    slot_move_end(&move);
+    server = node;
+    expect_held_through(client, lock, other, &events);
+}
+
+/* Of a program that counts errors, an operator asks why. */
+ClusterLaw(grace_failover, is_asked_for_without_an_error)
+{
+    serve_all();
+    for (int i = 0; i < cluster_masters(cluster); i++)
+        redis_do(cluster_node(cluster, i), "CONFIG RESETSTAT");
+    for (int i = 0; i < cluster_masters(cluster); i++)
+        expect_greeted(cluster_node(cluster, i), false);
+    for (int i = 0; i < cluster_masters(cluster); i++) {
+        check_has(redis_str(cluster_node(cluster, i), "INFO commandstats"), "cmdstat_eval:");
+        check(!strstr(redis_str(cluster_node(cluster, i), "INFO errorstats"), "errorstat_ERR"));
+    }
 }
 
 /* What is wrong with the settings of a master that may be cut off. */

@@ -137,8 +137,31 @@ static const char *greet(int64_t grace_ms)
 {
     const struct hli_script *script = hli_script_get(HLI_SCRIPT_TERM);
 
-    return redis_str(server, "EVAL %b 0 %d 0", (const char *)script->text, script->length,
+    return redis_str(server, "EVAL %b 0 %d 7 0", (const char *)script->text, script->length,
                      (int)grace_ms);
+}
+
+/* The answer to a client with this option: what is left of the grace, another client's option. */
+static void expect_greeting(int64_t grace_ms, bool is_in_grace, int64_t others_ms)
+{
+    long left = -1, others = -1;
+
+    check_int(sscanf(greet(grace_ms), "1 %ld %*d %ld 7 ", &left, &others), 2);
+    check_int(left > 0, is_in_grace);
+    check_int(others, others_ms);
+}
+
+SingleLaw(script_term, tells_of_other_options)
+{
+    expect_greeting(20000, true, 20000);
+    expect_greeting(1, true, 20000);     /* they say how long the grace lasts at most, ... */
+    expect_greeting(20000, true, 20000); /* ... so it lasts */
+    redis_do(server, "DEL hirelock_term");
+    while (strncmp(greet(1), "1 0 ", 4) != 0)
+        deadline_nap();
+    expect_greeting(30000, false, 1);
+    expect_greeting(40000, false, 30000);
+    expect_greeting(40000, false, 40000);
 }
 
 SingleLaw(script_term, begins_a_grace_once_and_never_makes_it_longer)
@@ -170,9 +193,9 @@ SingleLaw(script_term, is_no_longer_than_it_was_asked_for)
     char id[41];
     long left = 0;
 
-    check_int(sscanf(greet(1), "1 %*d %*d %40s", id), 1);
+    check_int(sscanf(greet(1), "1 %*d %*d 1 7 %40s", id), 1);
     redis_do(server, "SET hirelock_term %b", id, (size_t)40);
-    redis_do(server, "APPEND hirelock_term %b", " 99999999999999", (size_t)15);
+    redis_do(server, "APPEND hirelock_term %b", " 99999999999999 20000 7", (size_t)23);
     check_int(sscanf(greet(20000), "1 %ld", &left), 1);
     check_int(left, 20000);
 }

@@ -271,6 +271,33 @@ GraceLaw(refuses_leases_that_it_would_not_outlast)
     expect_ok(hl_lock_release(lock, ERR));
 }
 
+static atomic_int warnings;
+
+static void note_warning(hl_log_level level, const char *text, void *arg)
+{
+    (void)arg;
+    if (level == HL_LOG_WARN && strstr(text, "another client has failover_grace_ms "))
+        atomic_fetch_add(&warnings, 1);
+}
+
+/* Who changes the options of a running fleet is told until all clients have the new ones. */
+GraceLaw(warns_of_clients_with_another_grace)
+{
+    warnings = 0;
+    hl_client *client = open_client(GRACEFUL(.on_log = note_warning));
+    await_grace(client);
+    close_client(open_client(GRACEFUL(.on_log = note_warning)));
+    check_int(warnings, 0);
+    close_client(open_client(GRACEFUL(.on_log = note_warning, .old_master_ms = 1)));
+    check_int(warnings, 1);
+    close_client(open_client(GRACEFUL(.on_log = note_warning, .old_master_ms = 1)));
+    check_int(warnings, 1);
+    redis_kill_links(server, "hirelock");
+    wait_stat(client, reconnects, 1);
+    close_client(client); /* its log has been written */
+    check_int(warnings, 2);
+}
+
 /* A grant lasts for two polls at least, so that its waiter finds it by its next poll. */
 GraceLaw(refuses_a_poll_whose_grants_it_would_not_outlast)
 {

@@ -19,7 +19,7 @@ static inline void grace_serve(struct redis_server *node, bool is_cluster)
 {
     const struct hli_script *script = hli_script_get(HLI_SCRIPT_TERM);
 
-    while (strncmp(redis_str(node, "EVAL %b 0 1 %d", (const char *)script->text, script->length,
+    while (strncmp(redis_str(node, "EVAL %b 0 1 0 %d", (const char *)script->text, script->length,
                              is_cluster),
                    "1 0 ", 4) != 0)
         deadline_nap();

@@ -119,6 +119,7 @@ static const struct script_answer {
     {'t', "*1\r\n*3\r\n:1\r\n$0\r\n\r\n:0\r\n"},                                 /* released */
     {'r', "*2\r\n*3\r\n:1\r\n$0\r\n\r\n:0\r\n*1\r\n:0\r\n"},        /* released, and not held */
     {'s', "*7\r\n:1\r\n:-1\r\n:1\r\n:2\r\n$0\r\n\r\n:1\r\n:3\r\n"}, /* yes, and busy */
+    {'y', "*6\r\n:1\r\n:0\r\n:5\r\n:9\r\n:0\r\n$1\r\nx\r\n"},       /* a term */
     {'u', "*7\r\n:0\r\n:9\r\n:1\r\n:2\r\n$3\r\nu:1\r\n$1\r\n1\r\n$1\r\nx\r\n"}, /* busy, tag */
     {'v', "*7\r\n:1\r\n:9\r\n$1\r\nu\r\n$1\r\n1\r\n$1\r\nx\r\n$1\r\n1\r\n$1\r\n2\r\n"}, /* held */
     {'m', "*0\r\n"}, /* nothing to tell */
@@ -178,7 +179,7 @@ static const struct script_says {
     {HLI_SCRIPT_SEMAPHORE_DRAIN, "e"},
     {HLI_SCRIPT_SEMAPHORE_TRY_SET, "b c"},
     {HLI_SCRIPT_SEMAPHORE_UNDO, "b h"},
-    {HLI_SCRIPT_TERM, "h j"},
+    {HLI_SCRIPT_TERM, "y"},
     {HLI_SCRIPT_TOKEN_RAISE, "c"},
     {HLI_SCRIPT_WAITER_TAG, "c"},
     /* clang-format on */
