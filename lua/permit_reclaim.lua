@@ -4,7 +4,8 @@
 -- the server lost.
 --
 -- KEYS name...
--- ARGV lease_ms ends_ms, for each name: ids count    ids as permit_renew; count as lock_reclaim
+-- ARGV lease_ms, for each name: ids count until_ms ''
+--      ids as permit_renew, the rest as lock_reclaim
 -- reply {index, left, ...}  as permit_renew
 --
 -- Keeps: a permit that is taken anew is one less that is available, as the number of all permits
@@ -12,7 +13,6 @@
 -- start with an empty data set, nobody knows how many permits there are: the holds are gone.
 -- include permit
 local lease, now, differ = tonumber(ARGV[1]), now_ms(), {}
-local in_grace = now < tonumber(ARGV[2])
 redis.pcall('ZREM', ids_of(KEYS[1]), '')
 
 local function take_anew(name, ids, id)
@@ -23,7 +23,7 @@ local function take_anew(name, ids, id)
   return true
 end
 
-local function renew(name, ids, id, wanted)
+local function renew(name, ids, id, may_take)
   local score = redis.pcall('ZSCORE', ids, id)
   if type(score) == 'table' then
     return not string.find(score.err, 'WRONGTYPE', 1, true) and score
@@ -32,7 +32,7 @@ local function renew(name, ids, id, wanted)
     redis.call('ZADD', ids, text(math.max(tonumber(score), now + lease)), id)
     return true
   end
-  if not in_grace or wanted == '0' then return false end
+  if not may_take then return false end
   if score then -- it is out still, as nobody has taken it back
     redis.call('ZADD', ids, text(now + lease), id)
     return true
@@ -40,11 +40,11 @@ local function renew(name, ids, id, wanted)
   return take_anew(name, ids, id)
 end
 
-for i = 1, (#ARGV - 2) / 2 do -- further keys are only declared
-  local name, packed, wanted = KEYS[i], split(ARGV[2 * i + 1]) or {}, ARGV[2 * i + 2]
-  local ids, left = ids_of(name), 0
+for i = 1, (#ARGV - 1) / 4 do -- further keys are only declared
+  local name, packed, wanted = KEYS[i], split(ARGV[4 * i - 2]) or {}, ARGV[4 * i - 1]
+  local ids, left, may_take = ids_of(name), 0, wanted ~= '0' and now < tonumber(ARGV[4 * i])
   for _, id in ipairs(packed) do
-    local renewed = renew(name, ids, id, wanted)
+    local renewed = renew(name, ids, id, may_take)
     if type(renewed) == 'table' then return renewed end
     if renewed then left = left + 1 end
   end

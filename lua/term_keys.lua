@@ -30,9 +30,9 @@ local function serves(line, moving, slot)
   return false
 end
 
--- The first slots of the node in one order of all slots, in which neighbours stand far apart: so all
--- clients choose the same ones, and of these few leave with a range of slots that moves away. An
--- empty list: the node serves no slot that stays.
+-- The first slots of the node in one order of all slots, in which neighbours stand far apart: so
+-- all clients choose the same ones, and of these few leave with a range of slots that moves away.
+-- An empty list: the node serves no slot that stays.
 local function term_keys()
   local myself = string.match(redis.call('CLUSTER', 'NODES'), '[^\n]* myself,[^\n]*') or ''
   local line, moving, keys, place = {}, {}, {}, 0

@@ -136,7 +136,8 @@ void hli_term_meet(struct hli_term *term, struct hli_term *first, const struct h
         first->latest = atomic_fetch_add(&terms_met, 1) + 1;
     memcpy(first->id, said->id, sizeof(first->id));
     first->is_told = first->is_told && !is_new;
-    atomic_store(&term->grace_ends_ms, said->grace_ends_ms);
+    atomic_store(&term->ahead_ms,
+                 said->grace_ends_ms - said->grace_left_ms - said->told_at / 1000000 - 1);
     atomic_store(&term->grace_until, term_grace_until(said));
     atomic_store(&term->number, first->latest);
 }

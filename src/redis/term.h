@@ -37,8 +37,10 @@ struct hli_term {
     /* Different for each term that this process has met, whatever server it was on; 1 before the
      * first; 0 always: without the option. */
     atomic_uint number;
-    _Atomic hli_ns grace_until;    /* by our clock, with a margin for its drift; 0: there is none */
-    _Atomic int64_t grace_ends_ms; /* by the server's clock, for its scripts */
+    _Atomic hli_ns grace_until; /* by our clock, with a margin for its drift; 0: there is none */
+    /* How far the server's clock is ahead of ours, at least: its time when it answered, less ours
+     * when we had the answer. */
+    _Atomic int64_t ahead_ms;
 
     /* Loop thread; of a first link: what one of the links to its server met last. */
     char id[HLI_TERM_ID_LENGTH + 1];

@@ -5,16 +5,22 @@
 
 #include "script_raw.h"
 
-#define NEVER_MS "99999999999999" /* the grace lasts */
+#define NEVER_MS "99999999999999" /* the hold is believed in */
 #define PAST_MS "1"
 #define OURS RAW_CLIENT ":7"
 
-static const char *reclaim(hli_script_id id, const char *ends_ms, const char *words)
+static const char *reclaim_beside(hli_script_id id, const char *until_ms, const char *words,
+                                  const char *beside)
 {
     char args[256];
 
-    snprintf(args, sizeof args, "5000 %s %s", ends_ms, words);
+    snprintf(args, sizeof args, "5000 %s %s %s", words, until_ms, beside);
     return run_script(id, "n", args);
+}
+
+static const char *reclaim(hli_script_id id, const char *until_ms, const char *words)
+{
+    return reclaim_beside(id, until_ms, words, "-");
 }
 
 Law(script_reclaim, writes_a_lock_that_is_gone_with_its_count)
@@ -82,18 +88,20 @@ Law(script_reclaim, leaves_a_key_of_another_kind_alone)
     check_str(redis_str(server, "GET n"), "word");
 }
 
-Law(script_reclaim, of_a_writer_keeps_its_clients_readers_only)
+/* What another owner of the same client had is over, as what other clients had. */
+Law(script_reclaim, of_a_writer_keeps_its_own_reading_only)
 {
-    redis_do(server, "HSET n mode read other:1 1 " RAW_CLIENT ":5 2");
+    redis_do(server, "HSET n mode read other:1 1 " RAW_CLIENT ":4 1 " RAW_CLIENT ":5 2");
     redis_do(server, "PEXPIRE n 60000");
-    check_str(reclaim(HLI_SCRIPT_LOCK_RECLAIM, NEVER_MS, OURS ":write 1"), "");
+    check_str(reclaim_beside(HLI_SCRIPT_LOCK_RECLAIM, NEVER_MS, OURS ":write 1", RAW_CLIENT ":5"),
+              "");
     check_str(redis_str(server, "HGET n mode"), "write");
     check_int(redis_int(server, "HGET n %s", OURS ":write"), 1);
     check_int(redis_int(server, "HGET n %s", RAW_CLIENT ":5"), 2);
     check_int(redis_int(server, "HLEN n"), 3);
 }
 
-Law(script_reclaim, of_a_reader_keeps_other_readers_and_its_clients_writer_only)
+Law(script_reclaim, of_a_reader_keeps_other_readers_and_its_own_writing_only)
 {
     redis_do(server, "HSET n mode read other:1 1");
     redis_do(server, "PEXPIRE n 60000");
@@ -102,13 +110,14 @@ Law(script_reclaim, of_a_reader_keeps_other_readers_and_its_clients_writer_only)
     check(redis_int(server, "PTTL n") > 50000);
     check_int(redis_int(server, "EXISTS {n}:%s:rwlock_timeout:2", OURS), 1);
     redis_do(server, "DEL n");
-    redis_do(server, "HSET n mode write other:1:write 1");
+    redis_do(server, "HSET n mode write other:1:write 1 " RAW_CLIENT ":4:write 1");
     check_str(reclaim(HLI_SCRIPT_RW_READ_RECLAIM, NEVER_MS, OURS " 1"), "");
     check_str(redis_str(server, "HGET n mode"), "read");
     check_int(redis_int(server, "HLEN n"), 2);
     redis_do(server, "DEL n");
     redis_do(server, "HSET n mode write " RAW_CLIENT ":5:write 1");
-    check_str(reclaim(HLI_SCRIPT_RW_READ_RECLAIM, NEVER_MS, OURS " 1"), "");
+    check_str(
+        reclaim_beside(HLI_SCRIPT_RW_READ_RECLAIM, NEVER_MS, OURS " 1", RAW_CLIENT ":5:write"), "");
     check_str(redis_str(server, "HGET n mode"), "write");
     check_int(redis_int(server, "HLEN n"), 3);
 }

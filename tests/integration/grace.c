@@ -401,6 +401,54 @@ GraceLaw(lets_readers_of_two_clients_outlive_a_writer_in_old_data)
     expect_ok(hl_lock_release(reader, ERR));
 }
 
+/* The old data name a writer of the client that reads now. */
+GraceLaw(lets_a_reader_outlive_another_writer_of_its_client_in_old_data)
+{
+    hl_client *client = open_client(GRACEFUL());
+    hl_lock *writer = new_kind(client, "page", HL_LOCK_WRITE);
+    hl_lock *reader = new_kind(client, "page", HL_LOCK_READ);
+    hl_owner *owner = new_owner(client);
+
+    await_grace(client);
+    expect_ok(hl_lock_acquire(writer, ERR));
+    redis_do(server, "SAVE");
+    expect_ok(hl_lock_release(writer, ERR));
+    expect_ok(hl_lock_acquire_with(reader, ACQUIRE(.owner = owner), ERR));
+    redis_server_restart(server);
+    wait_stat(client, reclaims, 1);
+    check_str(redis_str(server, "HGET page mode"), "read");
+    check_int(redis_int(server, "HLEN page"), 2);
+    expect_ok(hl_lock_release_as(reader, owner, ERR));
+}
+
+/* The reclaim is on its way until the hold is over; the grace lasts for longer. */
+GraceLaw(reclaims_no_hold_whose_time_is_over)
+{
+    struct proxy *proxy = new_proxy();
+    const hl_client_options *options =
+        CLIENT(.failover_grace_ms = 40 * LEASE_MS, .watchdog_timeout_ms = LEASE_MS,
+               .backoff_max_ms = 100, .outage_timeout_ms = slow_ms(60000),
+               .request_timeout_ms = slow_ms(20000));
+
+    grace_serve(server, false);
+    hl_client *client = open_client_at(proxy_url(proxy), options);
+    hl_lock *lock = new_lock(client, "stock");
+    hl_owner *owner = new_owner(client);
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.owner = owner), ERR));
+    proxy_refuse(proxy, true);
+    restart_empty();
+    redis_do(server, "ACL SETUSER default -hset"); /* no reclaim runs at first */
+    proxy_refuse(proxy, false);
+    wait_stat(client, graces, 1);
+    proxy_hold(proxy, PROXY_EVERY, PROXY_UP); /* the next one is on its way */
+    wait_stat(client, losses, 1);
+    redis_do(server, "ACL SETUSER default +hset");
+    proxy_pass(proxy);
+    expect_ok(hl_client_ping(client, -1, NULL));
+    check_int(redis_int(server, "EXISTS stock"), 0);
+    check_int(stats_of(client).reclaims, 0);
+}
+
 /* A term that begins on a live link, as on a server that was a replica for a moment, is noticed. */
 GraceLaw(is_noticed_on_a_connection_that_lives)
 {

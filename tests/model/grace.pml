@@ -7,7 +7,7 @@
  * server is the same, with an old data set or none. The old master is dead then, or goes on for a
  * while. A client that comes to the new master greets it first: the first greeting of a term begins
  * the grace. In the grace no client takes a free name, and each holder reclaims its own, as long as
- * the key of the grace exists.
+ * it believes in it.
  *
  * Time has no end: each lease, validity and grace is kept as the ticks that are left of it. A
  * request is sent, is run and is answered in three steps, and time may pass between any two.
@@ -18,6 +18,7 @@
  *   FAILS n         so many failovers; 9: no end of them
  *   TAKES n         so many requests for the lock, of all clients together; 9: no end of them
  *   DROPS 1         a link to a living master breaks once; one request of it may run late
+ *   TERM_MOVES n    so often the slots in which the term stands move away, and it is found no more
  *   DEPTH 2         holds are entered twice, and the count stands in the key
  *   QUEUE 1         a client that finds the lock busy queues, and a release grants it
  *   READERS n       the first so many clients lock for reading
@@ -32,13 +33,15 @@
  * DRIFT:
  *   TAKE_IN_GRACE   a client that has greeted takes at once
  *   NO_TERM         client 0 does not ask for the term
+ *   NO_SLOT         a server that has no place for a term answers that its grace is over
  *   TERM_FIRST      a greeting writes the term, and the grace in a second step
  *   GRACE_ANEW      every greeting begins the grace anew
  *   FROM_SENDING    the grace is counted from when the greeting was sent
  *   NO_TIMER        a client that found the grace on does not ask when it is over
  *   NO_BOUND        the old master goes on for ever
  *   NO_REST_RULE    a hold is extended in a new term whatever is left of it
- *   NO_GRACE_KEY    a reclaim runs though the grace is over
+ *   NO_UNTIL        a reclaim runs though its hold is over
+ *   UNTIL_GRACE     a reclaim runs until the grace is over
  *   FROM_ANSWER     the lease of a reclaim counts from its answer
  *   NO_RECLAIM      in the grace, too, a renewal is a renewal only
  *   NO_RAISE        a reclaim leaves the counter of tokens alone
@@ -49,6 +52,8 @@
  *   REENTER_ALL     a nested acquire extends a hold that may not be extended
  *   GRANT_IN_GRACE  a release in the grace grants the lock
  *   OLD_GRANT       a grant of the old master counts for a client that knows of the new one
+ *   STEPS n         so often the server's clock steps forward, and ends its grace: it must not
+ *   STALE_WRITER    a reader's reclaim keeps the field of a writer, as of one of its own client
  *   READER_ALONE    a reader's reclaim removes the other readers
  */
 #ifndef N
@@ -75,6 +80,12 @@
 #endif
 #ifndef DROPS
 #define DROPS 0
+#endif
+#ifndef TERM_MOVES
+#define TERM_MOVES 0
+#endif
+#ifndef STEPS
+#define STEPS 0
 #endif
 #ifndef DEPTH
 #define DEPTH 1
@@ -132,7 +143,7 @@ mtype = { rests, waits, holds, leaves }; /* leaves: its release is not answered 
 byte left[3 * FIELDS], count[3 * FIELDS];
 byte queued[3], counter[3], grace[3];
 bool has_term[2] = true; /* its term is written */
-byte fails = FAILS, takes = TAKES, drops = DROPS;
+byte fails = FAILS, takes = TAKES, drops = DROPS, moves = TERM_MOVES, steps = STEPS;
 byte lag; /* what is left of the old master */
 
 /* The clients. */
@@ -151,10 +162,10 @@ byte steady;           /* ticks until the clock of client 0 may drift again */
 
 /* The one request of each that is under way: what it is, its answer, when it was sent. */
 mtype op[3] = nothing, said[3] = unread;
-byte age[3];
+byte age[3], until[3]; /* until: of a reclaim, how long its hold is believed in */
 /* and one unread one of a link that is gone */
 mtype late = nothing;
-byte late_field, late_at;
+byte late_field, late_at, late_until;
 
 #ifdef FAIR
 bool is_done; /* client 1 wants the lock no more */
@@ -169,7 +180,7 @@ byte grace_age;   /* ticks since it began */
 /* Scratch of one step. A d_step leaves none that is looked at behind it, for what is hidden it does
  * not put back. */
 hidden mtype o, verdict;
-hidden byte f, g, k, n, q, next, ticks, is_hit, is_late;
+hidden byte f, g, k, n, q, next, ticks, is_hit, is_late, believed;
 
 /* ---- the servers ---- */
 
@@ -216,8 +227,10 @@ inline script_take()
     fi
 }
 
-#ifdef READER_ALONE
+#if defined(READER_ALONE)
 #define STAYS(f, g) false
+#elif defined(STALE_WRITER)
+#define STAYS(f, g) READS(f)
 #else
 #define STAYS(f, g) SHARE(f, g)
 #endif
@@ -237,10 +250,12 @@ inline remove_others()
     }
 }
 
-#ifdef NO_GRACE_KEY
+#if defined(NO_UNTIL)
 #define IN_GRACE true
-#else
+#elif defined(UNTIL_GRACE)
 #define IN_GRACE (grace[k] != 0)
+#else
+#define IN_GRACE (believed != 0) /* C: hli_grace_lasts_ms */
 #endif
 #ifdef NO_COUNT
 #define RECLAIMED_LEVELS 1
@@ -331,7 +346,11 @@ inline script_greet() /* Lua: term.lua */
     :: !has_term[k] -> has_term[k] = true; verdict = unread
     :: has_term[k] && waiting[PROCESS(f)] != 0 -> grace[k] = GRACE
 #else
+#ifdef NO_SLOT
+    :: !has_term[k] -> skip
+#else
     :: !has_term[k] -> has_term[k] = true; grace[k] = GRACE
+#endif
 #endif
     :: else ->
 #ifdef GRACE_ANEW
@@ -367,10 +386,11 @@ end:
     do
     :: atomic { HAS_REQUEST(p) || MAY_RUN_LATE(p) ->
         if
-        :: HAS_REQUEST(p) -> is_late = 0; o = op[p]; f = FIELD(p); k = at[p]
+        :: HAS_REQUEST(p) ->
+            is_late = 0; o = op[p]; f = FIELD(p); k = at[p]; believed = until[p]
         :: MAY_RUN_LATE(p) ->
-            is_late = 1; o = late; f = late_field; k = late_at;
-            late = nothing; late_field = 0; late_at = 0
+            is_late = 1; o = late; f = late_field; k = late_at; believed = late_until;
+            late = nothing; late_field = 0; late_at = 0; late_until = 0
         fi;
         run_script();
         if
@@ -404,7 +424,7 @@ inline end_old_master()
         at[q] = (at[q] == OLD -> NOWHERE : at[q])
     }
     if
-    :: late != nothing && late_at == OLD -> late = nothing; late_field = 0; late_at = 0
+    :: late != nothing && late_at == OLD -> late = nothing; late_field = 0; late_at = 0; late_until = 0
     :: else -> skip
     fi
 }
@@ -448,6 +468,15 @@ end:
     od
 }
 
+/* The next greeting begins a grace anew: it cannot tell this from a new term. */
+active proctype resharding() /* Lua: term_keys.lua */
+{
+end:
+    do
+    :: atomic { moves > 0 && has_term[NEW] -> moves--; has_term[NEW] = false; grace_age = 0 }
+    od
+}
+
 /* ---- time ---- */
 
 inline forget_hold(p)
@@ -476,8 +505,10 @@ inline pass_tick()
         count[g] = (left[g] == 0 -> 0 : count[g])
     }
     for (q : 0 .. 2) {
-        grace[q] = LESS(grace[q], 1)
+        grace[q] = LESS(grace[q], 1);
+        until[q] = LESS(until[q], 1)
     }
+    late_until = LESS(late_until, 1);
     grace_age = (has_term[NEW] && grace_age < GRACE -> grace_age + 1 : grace_age);
     if
 #ifndef NO_BOUND
@@ -506,6 +537,7 @@ end:
         fi;
         d_step { pass_tick() }
     }
+    :: atomic { steps > 0 && grace[NEW] != 0 -> steps--; grace[NEW] = 0 }
     od
 }
 
@@ -513,12 +545,13 @@ end:
 
 inline send(what)
 {
-    op[p] = what; said[p] = unread; age[p] = 0
+    op[p] = what; said[p] = unread; age[p] = 0;
+    until[p] = (op[p] == reclaim -> valid[p] : 0)
 }
 
 inline end_request()
 {
-    op[p] = nothing; said[p] = unread; age[p] = 0
+    op[p] = nothing; said[p] = unread; age[p] = 0; until[p] = 0
 }
 
 inline note_believers()
@@ -638,7 +671,7 @@ inline cut()
 {
     if
     :: DROPS && late == nothing && HAS_REQUEST(p) && op[p] != greet && !anew[p] ->
-        late = op[p]; late_field = FIELD(p); late_at = at[p]
+        late = op[p]; late_field = FIELD(p); late_at = at[p]; late_until = until[p]
     :: skip
     fi;
     end_request();
@@ -687,7 +720,7 @@ inline begin_tenure()
 #ifdef NO_RECLAIM
 #define RECLAIMS false
 #else
-#define RECLAIMS (waiting[p] != 0) /* C: renewal_note_term */
+#define RECLAIMS (waiting[p] != 0 && !fresh[p]) /* C: renewal_note_term, renewal_levels */
 #endif
 #ifdef REENTER_FIRST
 #define MAY_NEST may[p]
@@ -738,10 +771,14 @@ end:
 #define MISCOUNTS(p) \
     (IS_CONFIRMED(p) && op[p] == nothing && \
         count[AT(NEW, FIELD(p))] != levels[p])
+/* No writer can be in beside a reader. */
+#define IS_WRITTEN(p) (!READS(p) && left[AT(NEW, FIELD(p))] != 0)
+#define READS_BESIDE_WRITER(p) \
+    (READS(p) && IS_CONFIRMED(p) && (IS_WRITTEN(0) || IS_WRITTEN(1) || IS_WRITTEN(2)))
 #define GRACE_LASTS (has_term[NEW] && grace_age >= GRACE && grace[NEW] != 0)
 
 hidden byte one_believer, believer_holds, loss_is_true, reclaim_harms_none, grace_ends,
-    count_is_kept, tokens_rise; /* names of what was violated */
+    count_is_kept, tokens_rise, readers_only; /* names of what was violated */
 
 #define LOOKS_AT(n) (ONLY == 0 || ONLY == (n))
 
@@ -759,6 +796,9 @@ end:
     :: atomic { LOOKS_AT(6) && (MISCOUNTS(0) || MISCOUNTS(1) || MISCOUNTS(2)) ->
         assert(count_is_kept) }
     :: atomic { LOOKS_AT(7) && token_fell -> assert(tokens_rise) }
+    :: atomic { LOOKS_AT(8) &&
+        (READS_BESIDE_WRITER(0) || READS_BESIDE_WRITER(1) || READS_BESIDE_WRITER(2)) ->
+        assert(readers_only) }
     fi
 }
 

@@ -288,3 +288,30 @@ void hli_releasing_orphan(struct hli_turn *turn, uint64_t number)
     TAILQ_INSERT_TAIL(&turn->name->past, tenure, link);
     hli_releasing_begin(turn, tenure);
 }
+
+static bool hold_beside_in(struct hli_name *name, const struct hl_owner *owner,
+                           struct hli_beside *ret_beside)
+{
+    hli_mutex_lock(&name->mutex);
+    const struct hli_tenure *tenure = hli_name_hold_of(name, owner);
+    bool is_valid = tenure && hli_hold_is_valid(tenure, hli_now());
+    if (is_valid)
+        *ret_beside = (struct hli_beside){tenure->number, tenure->is_final ? 0 : tenure->term};
+    hli_mutex_unlock(&name->mutex);
+    return is_valid;
+}
+
+bool hli_hold_beside(const struct hli_name *name, const struct hl_owner *owner,
+                     struct hli_beside *ret_beside)
+{
+    const struct hli_kind *kind = name->kind->sibling;
+    struct hli_name_key key = {.kind = kind, .bytes = name->bytes, .length = name->length};
+
+    if (kind->is_per_owner)
+        key.owner_key.half[0] = owner->number;
+    struct hli_name *other = hli_name_find(name->client, &key);
+    bool is_valid = other && hold_beside_in(other, owner, ret_beside);
+    if (other)
+        hli_name_unref(other);
+    return is_valid;
+}

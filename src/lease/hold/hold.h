@@ -71,4 +71,14 @@ bool hli_hold_adopt(struct hli_tenure *tenure, const struct hli_adoption *adopti
  * a close releases all of them by this one. False: it is lost. Without a mutex. */
 bool hli_hold_stand_alone(struct hli_name *name);
 
+/* What an owner has in the other half of a read-write lock. */
+struct hli_beside {
+    uint64_t number; /* of the tenure */
+    unsigned term;   /* in which its server has given or confirmed it; 0: nothing makes it longer */
+};
+
+/* False: the owner certainly holds nothing there. Without a mutex. */
+bool hli_hold_beside(const struct hli_name *name, const struct hl_owner *owner,
+                     struct hli_beside *ret_beside);
+
 #endif

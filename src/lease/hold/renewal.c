@@ -14,6 +14,9 @@
 #include "lease/state/notice.h"
 #include "route/slots.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 static void renewal_send(void *arg);
 static void renewal_answered(struct hli_op *op, const struct hli_answer *answer);
 
@@ -61,20 +64,56 @@ struct hli_tenure *hli_renewal_pop(struct hli_renewal *renewal)
     return tenure;
 }
 
-/* How many levels a reclaim is to write; 0: it only renews. Name mutex. */
-static int64_t renewal_levels(const struct hli_tenure *tenure)
+/* Is the hold to be written anew, if the server lacks it? Name mutex. */
+static bool renewal_is_written(const struct hli_tenure *tenure)
 {
-    bool is_written = tenure->state == HLI_TENURE_OWN && !tenure->is_final &&
-                      hli_hold_is_valid(tenure, hli_now()) && !hli_grace_is_met(tenure);
+    return tenure->state == HLI_TENURE_OWN && !tenure->is_final &&
+           hli_hold_is_valid(tenure, hli_now()) && !hli_grace_is_met(tenure);
+}
 
-    return is_written ? tenure->hold.count : 0;
+/* The field of its owner in the other half of a read-write lock, or "". */
+static void renewal_write_beside(const struct hli_tenure *tenure, char text[HLI_FIELD_SIZE])
+{
+    struct hli_name *name = tenure->name;
+    struct hl_owner *owner = NULL;
+
+    text[0] = '\0';
+    if (!name->kind->sibling)
+        return;
+    hli_mutex_lock(&name->mutex);
+    if (renewal_is_written(tenure))
+        owner = tenure->hold.owner;
+    if (owner)
+        hli_owner_ref(owner);
+    hli_mutex_unlock(&name->mutex);
+    if (!owner)
+        return;
+    struct hli_beside beside;
+    if (hli_hold_beside(name, owner, &beside))
+        snprintf(text, HLI_FIELD_SIZE, "%s:%" PRIu64 "%s", name->client->id, beside.number,
+                 name->kind->sibling->field_suffix);
+    hli_owner_unref(owner);
+}
+
+/* How many levels are to be written, 0: the hold is only renewed; and until when. Name mutex. */
+static void renewal_add_levels(const struct hli_tenure *tenure, struct hli_args *args)
+{
+    bool is_written = renewal_is_written(tenure);
+
+    hli_args_number(args, is_written ? tenure->hold.count : 0);
+    hli_args_number(
+        args,
+        is_written ? hli_grace_lasts_ms(tenure->name, hli_hold_validity(tenure), hli_now()) : 0);
 }
 
 static void renewal_add_hold(struct hli_renewal *renewal, const struct hli_tenure *tenure,
                              struct hli_args *args)
 {
     struct hli_name *name = tenure->name;
+    char beside[HLI_FIELD_SIZE];
 
+    if (renewal->reclaims_until != 0)
+        renewal_write_beside(tenure, beside);
     hli_mutex_lock(&name->mutex);
     if (tenure->hold.replicas > 0)
         renewal->op.replicas = hli_replicas_more(renewal->op.replicas, tenure->hold.replicas);
@@ -83,8 +122,10 @@ static void renewal_add_hold(struct hli_renewal *renewal, const struct hli_tenur
     else
         hli_command_field(args, tenure);
     if (renewal->reclaims_until != 0)
-        hli_args_number(args, renewal_levels(tenure));
+        renewal_add_levels(tenure, args);
     hli_mutex_unlock(&name->mutex);
+    if (renewal->reclaims_until != 0)
+        hli_args_text(args, beside);
 }
 
 /* The term comes first: the grace may be that of a later one, and then this is not sent. */
@@ -110,8 +151,6 @@ static int renewal_format(struct hli_renewal *renewal)
     STAILQ_FOREACH (tenure, &renewal->tenures, renewal_link)
         hli_command_declare_renewed(&args, tenure);
     hli_args_number(&args, first->renew_lease_ms);
-    if (is_reclaim)
-        hli_args_number(&args, hli_grace_ends_ms(first->name));
     STAILQ_FOREACH (tenure, &renewal->tenures, renewal_link)
         renewal_add_hold(renewal, tenure, &args);
     return hli_args_end(&args, &renewal->op);

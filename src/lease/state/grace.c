@@ -27,9 +27,11 @@ hli_ns hli_grace_until(const struct hli_name *name, hli_ns now)
     return until > now ? until : 0;
 }
 
-int64_t hli_grace_ends_ms(const struct hli_name *name)
+int64_t hli_grace_lasts_ms(const struct hli_name *name, hli_ns until, hli_ns now)
 {
-    return atomic_load(&grace_of(name)->grace_ends_ms);
+    hli_ns ends = hli_earlier(until, hli_grace_until(name, now));
+
+    return ends > now ? ends / 1000000 + atomic_load(&grace_of(name)->ahead_ms) : 0;
 }
 
 bool hli_grace_is_met(const struct hli_tenure *tenure)

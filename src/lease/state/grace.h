@@ -23,8 +23,9 @@ unsigned hli_grace_term(const struct hli_name *name);
 /* Until when nobody takes what is free; 0: from now on everybody may. By our clock. */
 hli_ns hli_grace_until(const struct hli_name *name, hli_ns now);
 
-/* The end of the grace by the server's clock, for a reclaim. */
-int64_t hli_grace_ends_ms(const struct hli_name *name);
+/* Until when the server may write for a hold that it lost and that is valid until then, or until
+ * the grace ends: by the server's clock, for a request that may run late; 0: it may not. */
+int64_t hli_grace_lasts_ms(const struct hli_name *name, hli_ns until, hli_ns now);
 
 /* Has the server given or confirmed the hold in its present term? Name mutex. */
 bool hli_grace_is_met(const struct hli_tenure *tenure);

@@ -22,6 +22,7 @@ struct hli_acquire_mode {
     int64_t backoff_ms;     /* asks again after so long, then after twice as long ... */
     int64_t backoff_max_ms; /* ... up to this; 0: waits for a message as usual */
     uint64_t under;         /* of a reader: the number of its owner's write lock; 0 without */
+    unsigned under_term;    /* the term in which its server has that; 0: none (grace.h) */
     bool goes_first;        /* of a writer that waits: new readers stay away */
     uint32_t need;          /* of a kind with is_counted: how many units it needs at once */
     unsigned replicas;      /* how many must have the hold (replicas.h) ... */

@@ -7,6 +7,7 @@
  * share one name.
  */
 #include "lease/acquire/acquire.h"
+#include "lease/hold/hold.h"
 #include "lease/hold/tag.h"
 #include "lease/state/command.h"
 #include "sync/kinds/types.h"
@@ -224,28 +225,17 @@ static uint64_t rw_number_held(struct hli_name *name, const struct hl_owner *own
     return number;
 }
 
-/* The same for the other half of the lock. */
-static uint64_t rw_number_held_beside(const hl_lock *lock, const struct hl_owner *owner)
-{
-    const struct hli_kind *kind = lock->type->kind->sibling;
-    struct hli_name_key key = {
-        .kind = kind, .bytes = lock->handle.name->bytes, .length = lock->handle.name->length};
-
-    if (kind->is_per_owner)
-        key.owner_key.half[0] = owner->number;
-    struct hli_name *name = hli_name_find(lock->handle.name->client, &key);
-    uint64_t number = name ? rw_number_held(name, owner) : 0;
-    if (name)
-        hli_name_unref(name);
-    return number;
-}
-
 /* An owner that writes may read as well. */
 static int rw_read_prepare(const hl_lock *lock, struct hl_owner *owner,
                            struct hli_acquire_mode *mode, hl_error *err)
 {
+    struct hli_beside beside;
+
     (void)err;
-    mode->under = rw_number_held_beside(lock, owner);
+    if (hli_hold_beside(lock->handle.name, owner, &beside)) {
+        mode->under = beside.number;
+        mode->under_term = beside.term;
+    }
     return 0;
 }
 
@@ -254,8 +244,11 @@ static int rw_read_prepare(const hl_lock *lock, struct hl_owner *owner,
 static int rw_write_prepare(const hl_lock *lock, struct hl_owner *owner,
                             struct hli_acquire_mode *mode, hl_error *err)
 {
+    struct hli_beside beside;
+
     (void)mode;
-    if (rw_number_held(lock->handle.name, owner) != 0 || rw_number_held_beside(lock, owner) == 0)
+    if (rw_number_held(lock->handle.name, owner) != 0 ||
+        !hli_hold_beside(lock->handle.name, owner, &beside))
         return 0;
     return hli_name_refuse(err, HL_EDEADLK, lock->handle.name, HL_CALL_ACQUIRE,
                            "its owner reads, and would wait for itself: release the read first");

@@ -105,7 +105,7 @@ static void lock_add_grace(struct hli_args *args, const struct hli_tenure *tenur
     if (has_token || is_unmet)
         hli_args_text(args, "1");
     if (is_unmet)
-        hli_args_number(args, hli_grace_ends_ms(tenure->name));
+        hli_args_number(args, hli_grace_lasts_ms(tenure->name, tenure->was_valid_until, hli_now()));
 }
 
 /* A release of a fenced hold passes the token key, so that the next holder gets a token. One that
