@@ -401,6 +401,28 @@ GraceLaw(lets_readers_of_two_clients_outlive_a_writer_in_old_data)
     expect_ok(hl_lock_release(reader, ERR));
 }
 
+/* Nobody else can be in. */
+GraceLaw(lets_an_owner_that_writes_read)
+{
+    hl_client *client = open_client(GRACEFUL());
+    hl_lock *writer = new_kind(client, "page", HL_LOCK_WRITE);
+    hl_lock *reader = new_kind(client, "page", HL_LOCK_READ);
+    hl_owner *owner = new_owner(client);
+    hl_error err = HL_ERROR_INIT;
+
+    await_grace(client);
+    expect_ok(hl_lock_acquire(writer, ERR));
+    restart_empty();
+    wait_stat(client, reclaims, 1);
+    expect_outcome(hl_lock_acquire_with(reader, ACQUIRE(.owner = owner), &err), HL_EBUSY);
+    check_has(err.text, "nobody acquires for ");
+    expect_ok(hl_lock_try_acquire(reader, ERR));
+    check_str(redis_str(server, "HGET page mode"), "write");
+    check_int(redis_int(server, "HLEN page"), 3);
+    expect_ok(hl_lock_release(writer, ERR));
+    expect_ok(hl_lock_release(reader, ERR));
+}
+
 /* The old data name a writer of the client that reads now. */
 GraceLaw(lets_a_reader_outlive_another_writer_of_its_client_in_old_data)
 {
@@ -442,6 +464,9 @@ GraceLaw(reclaims_no_hold_whose_time_is_over)
     wait_stat(client, graces, 1);
     proxy_hold(proxy, PROXY_EVERY, PROXY_UP); /* the next one is on its way */
     wait_stat(client, losses, 1);
+    int64_t lost_ms = now_ms();
+    while (now_ms() < lost_ms + LEASE_MS / 10) /* the margin for clocks that drift is over, too */
+        deadline_nap();
     redis_do(server, "ACL SETUSER default +hset");
     proxy_pass(proxy);
     expect_ok(hl_client_ping(client, -1, NULL));
@@ -474,6 +499,35 @@ static bool was_refused(void *arg)
             refusals += log->element[i]->element[1]->integer;
     freeReplyObject(log);
     return refusals >= 2;
+}
+
+/* The server refuses the reclaim of the write lock for a while. */
+GraceLaw(lets_no_owner_read_before_its_write_lock_is_reclaimed)
+{
+    struct proxy *proxy = new_proxy();
+    const hl_client_options *options =
+        CLIENT(.failover_grace_ms = slow_ms(20000), .watchdog_timeout_ms = slow_ms(20000),
+               .backoff_max_ms = 100, .outage_timeout_ms = slow_ms(60000));
+
+    grace_serve(server, false);
+    hl_client *client = open_client_at(proxy_url(proxy), options);
+    hl_lock *writer = new_kind(client, "page", HL_LOCK_WRITE);
+    hl_lock *reader = new_kind(client, "page", HL_LOCK_READ);
+    expect_ok(hl_lock_acquire(writer, ERR));
+    proxy_refuse(proxy, true);
+    restart_empty();
+    redis_do(server, "ACL SETUSER default -hset");
+    proxy_refuse(proxy, false);
+    wait_stat(client, graces, 1);
+    check(wait_until(was_refused, NULL, 20000));
+    hl_error err = HL_ERROR_INIT;
+    expect_outcome(hl_lock_try_acquire(reader, &err), HL_EBUSY);
+    check_has(err.text, "nobody acquires for ");
+    redis_do(server, "ACL SETUSER default +hset");
+    wait_stat(client, reclaims, 1);
+    expect_ok(hl_lock_try_acquire(reader, ERR));
+    expect_ok(hl_lock_release(reader, ERR));
+    expect_ok(hl_lock_release(writer, ERR));
 }
 
 /* The server refuses the reclaim for a while. */

@@ -65,6 +65,14 @@ static uint32_t ask_tokens(const struct hli_name *name)
     return !is_fenced ? 0 : may_stay ? ASK_TOKENS : 1;
 }
 
+/* An owner that writes may read in the grace, too, if the server has its write lock in this term:
+ * as no other hold stands beside that. */
+static bool ask_is_under(const struct hli_turn *turn, const struct hli_acquire *head)
+{
+    return head && head->mode.under_term != 0 &&
+           head->mode.under_term == hli_grace_term(turn->name);
+}
+
 /* In the grace of a new term nobody takes what is free, and whether it is free only the new holder
  * would learn: so nobody asks. True if it lasts. */
 static bool ask_is_in_grace(struct hli_turn *turn)
@@ -72,7 +80,7 @@ static bool ask_is_in_grace(struct hli_turn *turn)
     struct hli_acquire *acquire = TAILQ_FIRST(&turn->name->waiters), *next;
     hli_ns until = hli_grace_until(turn->name, turn->now);
 
-    if (until == 0)
+    if (until == 0 || ask_is_under(turn, acquire))
         return false;
     turn->name->asked_at = 0;
     for (; acquire; acquire = next) {
