@@ -546,7 +546,7 @@ end:
 inline send(what)
 {
     op[p] = what; said[p] = unread; age[p] = 0;
-    until[p] = (op[p] == reclaim -> valid[p] : 0)
+    until[p] = (op[p] == reclaim -> valid[p] + MARGIN : 0)
 }
 
 inline end_request()

@@ -29,7 +29,8 @@ hli_ns hli_grace_until(const struct hli_name *name, hli_ns now)
 
 int64_t hli_grace_lasts_ms(const struct hli_name *name, hli_ns until, hli_ns now)
 {
-    hli_ns ends = hli_earlier(until, hli_grace_until(name, now));
+    hli_ns lease_ends = until + hli_lease_margin(hli_ms_left(now, until));
+    hli_ns ends = hli_earlier(lease_ends, hli_grace_until(name, now));
 
     return ends > now ? ends / 1000000 + atomic_load(&grace_of(name)->ahead_ms) : 0;
 }

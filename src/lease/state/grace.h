@@ -23,8 +23,9 @@ unsigned hli_grace_term(const struct hli_name *name);
 /* Until when nobody takes what is free; 0: from now on everybody may. By our clock. */
 hli_ns hli_grace_until(const struct hli_name *name, hli_ns now);
 
-/* Until when the server may write for a hold that it lost and that is valid until then, or until
- * the grace ends: by the server's clock, for a request that may run late; 0: it may not. */
+/* Until when the server may write for a hold that it lost and that is valid until then, with the
+ * margin for clocks that drift, or until the grace ends: by the server's clock, for a request that
+ * may run late; 0: it may not. */
 int64_t hli_grace_lasts_ms(const struct hli_name *name, hli_ns until, hli_ns now);
 
 /* Has the server given or confirmed the hold in its present term? Name mutex. */
