@@ -291,6 +291,23 @@ RwLaw(rw_lock_lease, max_hold_ends_a_read_hold)
     expect_state("");
 }
 
+/* Its owner reads on, and that prolongs the key. */
+RwLaw(rw_lock_lease, max_hold_ends_a_write_hold_beside_a_read_hold)
+{
+    struct recorder told = RECORDER_INIT;
+    struct rw a = rw_new(open_client(
+        CLIENT(.on_event = record_event, .arg = &told, .watchdog_timeout_ms = slow_ms(2000))));
+    struct rw b = rw_new(open_client(CLIENT(.poll_ms = 100)));
+    expect_ok(hl_lock_acquire_with(a.write, ACQUIRE(.max_hold_ms = 50), NULL));
+    expect_ok(hl_lock_acquire(a.read, NULL));
+    expect_story(&told, "LOST max_hold");
+    expect_ok(hl_lock_acquire(b.read, NULL)); /* when the lease of the write hold is over */
+    check(hl_lock_is_held(a.read, NULL));
+    expect_outcome(hl_lock_release(a.write, NULL), HL_ELOST);
+    expect_ok(hl_lock_release(a.read, NULL));
+    expect_ok(hl_lock_release(b.read, NULL));
+}
+
 RwLaw(rw_lock_lease, a_minimal_hold_keeps_writers_out_until_it_is_over)
 {
     struct rw a = rw_new(open_client(NULL)), b = rw_new(open_client(CLIENT(.poll_ms = 100)));

@@ -277,16 +277,23 @@ void hli_releasing_begin(struct hli_turn *turn, struct hli_tenure *tenure)
     hli_count(&name->client->dying);
 }
 
-void hli_releasing_orphan(struct hli_turn *turn, uint64_t number)
+void hli_releasing_orphan_at(struct hli_turn *turn, uint64_t number, hli_ns at)
 {
     struct hli_tenure *tenure = hli_tenure_new(turn->name);
 
     if (!tenure)
         return; /* the next busy answer shows it again */
     tenure->number = number;
-    tenure->longest_lease_ms = turn->name->client->settings.watchdog_timeout_ms;
+    tenure->longest_lease_ms =
+        turn->name->client->settings.watchdog_timeout_ms + hli_ms_left(turn->now, at);
+    tenure->retry_at = at;
     TAILQ_INSERT_TAIL(&turn->name->past, tenure, link);
     hli_releasing_begin(turn, tenure);
+}
+
+void hli_releasing_orphan(struct hli_turn *turn, uint64_t number)
+{
+    hli_releasing_orphan_at(turn, number, 0);
 }
 
 static bool hold_beside_in(struct hli_name *name, const struct hl_owner *owner,

@@ -31,6 +31,7 @@ void hli_releasing_begin(struct hli_turn *turn, struct hli_tenure *tenure);
 /* Releases an orphan: a field of ours that a late command put into Redis and no tenure knows. Name
  * mutex. */
 void hli_releasing_orphan(struct hli_turn *turn, uint64_t number);
+void hli_releasing_orphan_at(struct hli_turn *turn, uint64_t number, hli_ns at); /* not before */
 
 /* ENDED: out of the name, and its reference is dropped at the turn's end. Name mutex. */
 void hli_releasing_end(struct hli_turn *turn, struct hli_tenure *tenure);

@@ -63,6 +63,15 @@ static bool loss_leaves_a_key(const struct hli_turn *turn, const struct hli_tenu
             kind->sibling);
 }
 
+/* Has max_hold ended a hold that stands in a key which its owner's other half may prolong? A
+ * reader's levels have keys of their own, which expire. */
+static bool loss_leaves_a_field(const struct hli_turn *turn, const struct hli_tenure *tenure)
+{
+    const struct hli_kind *kind = turn->name->kind;
+
+    return kind->sibling && !kind->is_per_owner && turn->now >= tenure->hold.max_hold_at;
+}
+
 void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const char *reason)
 {
     struct hli_name *name = turn->name;
@@ -75,6 +84,8 @@ void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const ch
     bool leaves_a_key = loss_leaves_a_key(turn, tenure);
     tenure->lost_at =
         hli_earlier(turn->now, hli_earlier(hli_hold_validity(tenure), tenure->hold.max_hold_at));
+    bool leaves_a_field = !leaves_a_key && loss_leaves_a_field(turn, tenure);
+    hli_ns valid_until = tenure->valid_until;
     tenure->loss.reason = reason;
     if (tenure->reentry)
         hli_loss_fail(turn, tenure->reentry, tenure);
@@ -96,8 +107,10 @@ void hli_loss_declare(struct hli_turn *turn, struct hli_tenure *tenure, const ch
     }
     if (name->kind->quorum)
         name->kind->quorum->lost(tenure);
-    if (leaves_a_key)
-        hli_releasing_orphan(turn, tenure->number); /* its owner's release comes later */
+    if (leaves_a_key) /* its owner's release comes later */
+        hli_releasing_orphan(turn, tenure->number);
+    else if (leaves_a_field)
+        hli_releasing_orphan_at(turn, tenure->number, valid_until);
 }
 
 bool hli_loss_by_time(struct hli_turn *turn, struct hli_tenure *tenure)
