@@ -156,3 +156,47 @@ GraceLaw(a_release_that_was_decided_before_grants_nothing_in_the_grace)
     expect_ok(actor_end(waiter));
     check_int(stats_of(client).losses, 0);
 }
+
+static void job_only_release(void *arg)
+{
+    (void)arg;
+    expect_ok(hl_lock_release(lock, ERR));
+}
+
+static void server_learns(hli_script_id id)
+{
+    const struct hli_script *script = hli_script_get(id);
+
+    redis_do(server, "SCRIPT LOAD %b", (const char *)script->text, script->length);
+}
+
+static bool has_released(void *arg)
+{
+    (void)arg;
+    return redis_evalsha_calls(server) > 1; /* the reclaim was the first one */
+}
+
+/* The loop's thread has decided to reclaim the hold, and another thread releases it meanwhile: when
+ * the server did not know the script at first. */
+GraceLaw(a_reclaim_that_its_release_has_overtaken_writes_nothing)
+{
+    struct actor *holder = actor_start();
+
+    expect_ok(actor_acquire(holder, lock, ACQUIRE(.wait_ms = HL_WAIT_FOREVER)));
+    has_stopped = may_go_on = has_sent = false;
+    sends_to_pass = 1;
+    script_to_stop = HLI_SCRIPT_LOCK_RECLAIM;
+    redis_server_kill(server);
+    redis_server_wipe(server);
+    redis_server_restart(server);
+    check(wait_until(is_set, &has_stopped, 20000));
+    server_learns(HLI_SCRIPT_LOCK_RELEASE);
+    server_learns(HLI_SCRIPT_LOCK_RECLAIM);
+    actor_begin(holder, job_only_release, NULL);
+    check(wait_until(has_released, NULL, 20000));
+    may_go_on = true;
+    actor_await(holder);
+    expect_ok(hl_client_ping(client, -1, NULL)); /* what was sent has run */
+    check_int(redis_int(server, "EXISTS stock"), 0);
+    check_int(stats_of(client).reclaims, 0);
+}

@@ -18,6 +18,7 @@
 #include <stdio.h>
 
 static void renewal_send(void *arg);
+static bool renewal_op_is_wanted(const struct hli_op *op);
 static void renewal_answered(struct hli_op *op, const struct hli_answer *answer);
 
 void hli_renewal_init(struct hli_renewal *renewal, hl_client *client,
@@ -26,6 +27,7 @@ void hli_renewal_init(struct hli_renewal *renewal, hl_client *client,
     *renewal = (struct hli_renewal){.client = client, .queue = queue, .done = done};
     renewal->task = (struct hli_task){.run = renewal_send, .arg = renewal};
     renewal->op.done = renewal_answered;
+    renewal->op.is_wanted = renewal_op_is_wanted;
     STAILQ_INIT(&renewal->tenures);
 }
 
@@ -160,6 +162,19 @@ static void renewal_send_formatted(struct hli_renewal *renewal)
 {
     renewal->sent_to = hli_name_link(STAILQ_FIRST(&renewal->tenures)->name);
     hli_link_send(renewal->sent_to, &renewal->op);
+}
+
+/* Is a reclaim still to be sent? It must not write a hold anew behind its release, which another
+ * thread may have sent since this was formatted. */
+static bool renewal_op_is_wanted(const struct hli_op *op)
+{
+    const struct hli_renewal *renewal = HLI_OF(op, struct hli_renewal, op);
+    const struct hli_tenure *tenure;
+
+    STAILQ_FOREACH (tenure, &renewal->tenures, renewal_link)
+        if (renewal->reclaims_until != 0 && !hli_tenure_has_key(tenure))
+            return false;
+    return true;
 }
 
 /* On the loop thread. */
