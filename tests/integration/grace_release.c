@@ -146,4 +146,42 @@ GraceLaw(writes_nothing_for_a_hold_that_was_released_before_the_failover)
     check_int(redis_int(server, "GET data"), 8);
 }
 
-/* The old data name a writer of the client that reads now. */
+static hl_permits *permits;
+static hl_permit taken[3];
+
+static void release_two(void *arg)
+{
+    (void)arg;
+    expect_ok(hl_permits_release_many(permits, taken, 2, ERR));
+}
+
+/* They are given back while the server is down; it comes back with one of them, and another one
+ * that stays. */
+GraceLaw(reports_a_release_of_several_permits_of_which_the_server_lost_one_as_one)
+{
+    hl_client *client = open_client(GRACEFUL());
+    struct actor *actor = actor_start();
+    int64_t count = 0;
+
+    await_grace(client);
+    expect_ok(hl_permits_new(client, "slots", &permits, ERR));
+    free_at_end(permits, (void (*)(void *))hl_permits_free);
+    expect_ok(hl_permits_set_total(permits, 3, 0, ERR));
+    expect_ok(hl_permits_acquire(permits, &taken[0], ERR));
+    redis_do(server, "SAVE");
+    expect_ok(hl_permits_acquire_many(permits, 2, NULL, &taken[1], ERR));
+    redis_server_kill(server);
+    while (stats_of(client).nodes_now > 0)
+        deadline_nap();
+    actor_begin(actor, release_two, NULL);
+    while (hl_permits_is_held(permits, &taken[0]) || hl_permits_is_held(permits, &taken[1]))
+        deadline_nap();
+    redis_server_restart(server);
+    actor_await(actor);
+    check_int(stats_of(client).losses, 0);
+    wait_stat(client, reclaims, 3);
+    check(hl_permits_is_held(permits, &taken[2]));
+    expect_ok(hl_permits_available(permits, &count, ERR));
+    check_int(count, 2);
+    expect_ok(hl_permits_release(permits, &taken[2], ERR));
+}

@@ -155,8 +155,10 @@ hli_ns hli_hold_due(const struct hli_tenure *tenure)
 
     if (tenure->state == HLI_TENURE_IDLE)
         return hli_hold_idle_due(tenure);
-    if (tenure->is_returned)
-        return HLI_NEVER;
+    if (tenure->is_returned) /* it is only brought into a new term */
+        return tenure->is_doubted && !tenure->is_renewing && !hli_grace_is_met(tenure)
+                   ? tenure->renew_at
+                   : HLI_NEVER;
     const hli_ns times[] = {
         hold->ends,
         tenure->valid_until,

@@ -34,9 +34,7 @@ int hli_lease_change_begin(struct hli_turn *turn, struct hli_tenure *tenure,
     change->replicas = hold->is_kept_anyway ? 0 : hold->replicas;
     tenure->is_lease_changing = true;
     tenure->is_returned = change->how == HLI_LEASE_RETURN;
-    if (tenure->is_returned)
-        lease_change_shorten(tenure, turn->now);
-    else if (change->how == HLI_LEASE_SET)
+    if (change->how == HLI_LEASE_SET)
         lease_change_shorten(tenure, hli_lease_validity(turn->now, change->lease_ms));
     if (tenure->longest_lease_ms < change->lease_ms)
         tenure->longest_lease_ms = change->lease_ms;
@@ -143,8 +141,11 @@ bool hli_lease_change_is_early(const struct hli_lease_change *change)
         return false;
     hli_mutex_lock(&tenure->name->mutex);
     bool is_renewed_first = change->how == HLI_LEASE_SET && tenure->is_renewing;
-    bool is_early =
-        is_renewed_first || (!hli_grace_is_met(tenure) && hli_hold_is_valid(tenure, hli_now()));
+    /* What is given back is brought into the new term first: then the server has it. */
+    bool is_brought = change->how != HLI_LEASE_RETURN || !tenure->is_final;
+    bool is_early = is_renewed_first ||
+                    (!hli_grace_is_met(tenure) && is_brought && tenure->state == HLI_TENURE_OWN &&
+                     hli_now() < hli_hold_validity(tenure));
     hli_mutex_unlock(&tenure->name->mutex);
     return is_early;
 }

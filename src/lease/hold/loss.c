@@ -138,8 +138,8 @@ static bool loss_by_clock(struct hli_turn *turn, struct hli_tenure *tenure)
 {
     const struct hli_hold *hold = &tenure->hold;
 
-    if (tenure->is_returned)
-        return true; /* the answer will tell what became of it */
+    if (tenure->is_returned) /* the answer will tell what became of it */
+        return hli_grace_is_met(tenure) || turn->now >= hli_hold_validity(tenure);
     if (!hold->owner->client && atomic_load(&hold->owner->has_exited))
         loss_abandon(turn, tenure);
     else if (turn->now >= hli_hold_validity(tenure))
@@ -198,7 +198,8 @@ bool hli_loss_check(struct hli_tenure *tenure)
     hli_turn_begin(&turn, tenure->name);
     tenure->visit_at = HLI_NEVER; /* the turn's end tells the watchdog anew */
     if (tenure->state == HLI_TENURE_OWN && !loss_by_clock(&turn, tenure)) {
-        loss_warn(&turn, tenure);
+        if (!tenure->is_returned)
+            loss_warn(&turn, tenure);
         renew = loss_is_renewal_due(&turn, tenure);
         if (renew)
             loss_begin_renewal(&turn, tenure);

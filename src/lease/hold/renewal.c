@@ -70,7 +70,7 @@ struct hli_tenure *hli_renewal_pop(struct hli_renewal *renewal)
 static bool renewal_is_written(const struct hli_tenure *tenure)
 {
     return tenure->state == HLI_TENURE_OWN && !tenure->is_final &&
-           hli_hold_is_valid(tenure, hli_now()) && !hli_grace_is_met(tenure);
+           hli_now() < hli_hold_validity(tenure) && !hli_grace_is_met(tenure);
 }
 
 /* The field of its owner in the other half of a read-write lock, or "". */

@@ -181,7 +181,8 @@ hli_ns hli_hold_validity(const struct hli_tenure *tenure)
 
 bool hli_hold_is_valid(const struct hli_tenure *tenure, hli_ns now)
 {
-    return tenure->state == HLI_TENURE_OWN && now < tenure->valid_until && now < tenure->hold.ends;
+    return tenure->state == HLI_TENURE_OWN && !tenure->is_returned && now < tenure->valid_until &&
+           now < tenure->hold.ends;
 }
 
 void hli_tenure_extend(struct hli_tenure *tenure, hli_ns sent_at, int64_t lease_ms,

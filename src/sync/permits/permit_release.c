@@ -189,12 +189,24 @@ static int batch_prepare(struct hli_call *call, struct hli_args *args, const voi
     return rc;
 }
 
+/* Permits that the server may have lost are reclaimed first. */
+static bool batch_is_early(struct hli_call *call)
+{
+    const struct permit_batch *batch = batch_of(call);
+
+    for (size_t i = 0; i < batch->count; i++)
+        if (hli_lease_change_is_early(&batch->items[i].change))
+            return true;
+    return false;
+}
+
 static const struct hli_call_kind batch_kind = {.verb = "release",
                                                 .size = sizeof(struct permit_batch),
                                                 .changes_data = true,
                                                 .is_repeatable = true,
                                                 .counts_as = HL_CALL_RELEASE,
                                                 .prepare = batch_prepare,
+                                                .is_early = batch_is_early,
                                                 .read = batch_read,
                                                 .settle = batch_settle};
 
