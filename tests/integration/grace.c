@@ -280,6 +280,29 @@ static void note_warning(hl_log_level level, const char *text, void *arg)
         atomic_fetch_add(&warnings, 1);
 }
 
+/* The waiters of a whole fleet would ask at one moment. */
+GraceLaw(ends_with_waiters_that_ask_one_after_the_other)
+{
+    enum { WAITERS = 16 };
+    const int64_t poll_ms = GRACE_MS / 2;
+    hl_client *client = open_client(GRACEFUL(.poll_ms = poll_ms));
+    struct actor *waiter[WAITERS];
+    int64_t first = INT64_MAX, last = 0;
+    char name[32];
+
+    for (int i = 0; i < WAITERS; i++) {
+        snprintf(name, sizeof name, "stock:%d", i);
+        waiter[i] = actor_start_acquire(new_lock(client, name), WAITING);
+    }
+    for (int i = 0; i < WAITERS; i++) {
+        expect_ok(actor_end(waiter[i]));
+        int64_t at = actor_ended_ns(waiter[i]);
+        first = at < first ? at : first;
+        last = at > last ? at : last;
+    }
+    check(last - first > poll_ms * 1000000 / 30); /* a tenth of the time over which they spread */
+}
+
 /* Who changes the options of a running fleet is told until all clients have the new ones. */
 GraceLaw(warns_of_clients_with_another_grace)
 {

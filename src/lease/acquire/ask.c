@@ -7,6 +7,7 @@
 #include "lease/acquire/ask.h"
 
 #include "base/check.h"
+#include "base/random.h"
 #include "lease/acquire/busy.h"
 #include "lease/acquire/grant.h"
 #include "lease/calls/replicas.h"
@@ -73,6 +74,13 @@ static bool ask_is_under(const struct hli_turn *turn, const struct hli_acquire *
            head->mode.under_term == hli_grace_term(turn->name);
 }
 
+/* The grace ends for all waiters of all clients at one moment: each asks within a third of a poll
+ * behind it. */
+static hli_ns ask_after_grace(const struct hli_turn *turn, hli_ns until)
+{
+    return hli_after_ms(until, hli_random_upto(turn->name->client->settings.poll_ms / 3));
+}
+
 /* In the grace of a new term nobody takes what is free, and whether it is free only the new holder
  * would learn: so nobody asks. True if it lasts. */
 static bool ask_is_in_grace(struct hli_turn *turn)
@@ -88,7 +96,7 @@ static bool ask_is_in_grace(struct hli_turn *turn)
         if (acquire->is_try)
             hli_acquire_fail_busy(turn, acquire, HL_EBUSY);
     }
-    hli_turn_timer(turn, until);
+    hli_turn_timer(turn, ask_after_grace(turn, until));
     return true;
 }
 
