@@ -720,7 +720,7 @@ inline begin_tenure()
 #ifdef NO_RECLAIM
 #define RECLAIMS false
 #else
-#define RECLAIMS (waiting[p] != 0 && !fresh[p]) /* C: renewal_note_term, renewal_levels */
+#define RECLAIMS (waiting[p] != 0 && !fresh[p]) /* C: renewal_note_term, renewal_is_written */
 #endif
 #ifdef REENTER_FIRST
 #define MAY_NEST may[p]
