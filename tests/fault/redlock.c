@@ -327,6 +327,54 @@ MastersLaw(redlock, says_that_two_clients_lead_to_one_server)
     expect_ok(hl_lock_release(lock, ERR));
 }
 
+/* The second address comes to lead to the first server while the lock is held, and the third one
+ * to nobody: one key of three is no majority, however often its server is asked for it. */
+static void three_up(void)
+{
+    masters_up_with(3, &(struct redis_options){.tcp = true});
+    masters_use_proxies();
+}
+
+Test(redlock, counts_no_server_twice_whose_address_has_moved, .init = three_up, .fini = server_down)
+{
+    static struct events events;
+    hl_client **clients = open_masters(
+        CLIENT(.watchdog_timeout_ms = slow_ms(3000), .on_event = count_event, .arg = &events));
+    hl_lock *lock = new_redlock(clients, "stock");
+    expect_ok(hl_lock_acquire(lock, ERR));
+    wait_stat(clients[0], votes, 3);
+    proxy_refuse(masters.proxy[2], true);
+    proxy_kill_all(masters.proxy[2]);
+    proxy_lead_to(masters.proxy[1], masters.server[0]);
+    proxy_kill_all(masters.proxy[1]);
+    check(events_wait(&events, HL_EVENT_LOST, 1, 60000));
+    check(!hl_lock_is_held(lock, NULL));
+    expect_outcome(hl_lock_release(lock, ERR), HL_ELOST);
+}
+
+/* The same while the third master is there: the hold goes on with two, and the first server is not
+ * asked for a second key. */
+Test(redlock, is_held_by_those_whose_addresses_stay, .init = three_up, .fini = server_down)
+{
+    static struct events events;
+    hl_client **clients = open_masters(
+        CLIENT(.watchdog_timeout_ms = slow_ms(6000), .on_event = count_event, .arg = &events));
+    hl_lock *lock = new_redlock(clients, "stock");
+    hl_lock_info info = HL_LOCK_INFO_INIT;
+    expect_ok(hl_lock_acquire(lock, ERR));
+    wait_stat(clients[0], votes, 3);
+    proxy_lead_to(masters.proxy[1], masters.server[0]);
+    proxy_kill_all(masters.proxy[1]);
+    check(events_wait(&events, HL_EVENT_NARROW, 1, 60000));
+    expect_ok(hl_lock_inspect(lock, &info, ERR));
+    check(info.locked && info.mine);
+    check(hl_lock_is_held(lock, NULL));
+    check_int(events_told(&events, HL_EVENT_LOST), 0);
+    expect_ok(hl_lock_release(lock, ERR));
+    check(redis_wait_int(masters.server[0], 0, 10000, "EXISTS stock"));
+    check(redis_wait_int(masters.server[2], 0, 10000, "EXISTS stock"));
+}
+
 /* Nothing is known of a server when it is asked first: both requests go to one, and set one key. */
 MastersLaw(redlock, counts_one_vote_of_a_server_that_it_reaches_by_two_addresses)
 {

@@ -8,10 +8,12 @@
 #include "lease/acquire/ask.h"
 #include "lease/hold/hold.h"
 #include "lease/hold/release.h"
+#include "lease/several/quorum.h"
 #include "lease/state/name.h"
 #include "redis/script.h"
 #include "support/actor.h"
 #include "support/kit.h"
+#include "support/masters.h"
 #include "support/proxy.h"
 #include "support/recorder.h"
 #include "sync/lock/lock.h"
@@ -164,7 +166,8 @@ Law(an_orphan, is_not_made_by_a_request_that_its_release_overtook)
     struct hli_turn turn;
     const struct hli_acquire_request taking = {.lease_ms = 60000, .count = 1, .queues = true};
     hli_turn_begin(&turn, lock->handle.name);
-    struct hli_tenure *tenure = lock->handle.name->current = hli_tenure_new(lock->handle.name);
+    struct hli_tenure *tenure = lock->handle.name->current =
+        hli_tenure_new(lock->handle.name, hli_tenure_next_number(lock->handle.name));
     hli_tenure_move(tenure, HLI_TENURE_ASK);
     check_int(lock->handle.name->kind->acquire(tenure, &tenure->ask, &taking), 0);
     hli_turn_ask(&turn, tenure, HLI_ASKING_ACQUIRE);
@@ -175,6 +178,23 @@ Law(an_orphan, is_not_made_by_a_request_that_its_release_overtook)
     check_int(redis_evalsha_calls(server), calls);
     expect_ok(hl_lock_try_acquire(rivals, NULL));
     expect_ok(hl_lock_release(rivals, NULL));
+}
+
+/* It has its own number: a vote that is about to ask keeps the one of its attempt, without which
+ * its answer would count for an attempt before. */
+MastersLaw(an_orphan, takes_no_number_of_a_vote)
+{
+    hl_lock *lock = new_redlock(open_masters(NULL), "stock");
+    struct hli_name *voter = lock->handle.name->quorum->voters[0];
+    const uint64_t number = 77;
+    struct hli_turn turn;
+
+    atomic_store(&voter->voter->number, number);
+    hli_turn_begin(&turn, voter);
+    hli_releasing_orphan(&turn, 5);
+    hli_turn_end(&turn);
+    check_int(hli_tenure_next_number(voter), number);
+    check(hli_tenure_next_number(voter) != number); /* once */
 }
 
 Law(an_orphan, is_no_hold_of_a_live_owner)

@@ -20,6 +20,8 @@
  *   RENEWS 0        no hold is renewed, and no master is asked anew for it
  *   TAKES n         so many attempts, of all clients together; 9: no end of them
  *   RESTARTS n      so often a master is killed and starts empty; 9: no end of it
+ *   MOVES 1         client 0's address of master 1 comes to lead to master 0, for ever (and the
+ *                   masters are not sorted)
  *   DROPS n         so many links to a living master break
  *   NO_KILL         the next link does not kill the last one
  *   DRIFT 1         the clock of client 0 gains or loses a tick in each lease
@@ -38,6 +40,7 @@
  *   UNDO_FIRST      the release overtakes the request
  *   NO_COMPARE      a release deletes whatever is there
  *   ONE_VALUE       all attempts of a client write the same value
+ *   SAME_VALUE      an attempt writes the same value at all masters
  *   TAKES_OTHERS    a lost vote is taken again, whoever has it now
  *   MINORITY_RENEWS one renewal extends the whole hold
  *   ONE_NO_ENDS     one lost vote ends the hold
@@ -73,6 +76,9 @@
 #endif
 #ifndef RESTARTS
 #define RESTARTS 0
+#endif
+#ifndef MOVES
+#define MOVES 0
 #endif
 #ifndef DROPS
 #define DROPS 0
@@ -115,12 +121,17 @@ mtype = { none, wants, asks, held };     /* its vote at a master; wants: not sen
 mtype = { nothing, ask, undo, release }; /* a request; undo: an ask, and a release behind it */
 mtype = { unread, yes, no };
 
-/* The masters. Of a client there may be the value of its last attempt there, or of a former one. */
-#define VALUE(p) ((p) + 1)
-#ifdef ONE_VALUE
-#define FORMER(p) VALUE(p)
+/* The masters. Of a client there may be the value of its last attempt there, or of a former one. The
+ * value names the master for which it was written, which matters only where an address moves. */
+#if MOVES && !defined(SAME_VALUE)
+#define VALUE(p, m) ((p) + 1 + CLIENTS * ((m) + 1)) /* C: hli_tenure_write_field */
+#define FORMER(p, m) ((p) + 1)
+#elif defined(ONE_VALUE)
+#define VALUE(p, m) ((p) + 1)
+#define FORMER(p, m) VALUE(p, m)
 #else
-#define FORMER(p) ((p) + 1 + CLIENTS)
+#define VALUE(p, m) ((p) + 1)
+#define FORMER(p, m) ((p) + 1 + CLIENTS)
 #endif
 byte key[MASTERS], left[MASTERS]; /* 0: none; what is left of its lease */
 byte mute[MASTERS];               /* what is left of the time after its start without a vote */
@@ -140,13 +151,19 @@ bool is_done;                     /* client 1 wants the lock no more */
 #endif
 
 byte takes = TAKES, restarts = RESTARTS, drops = DROPS;
+#if MOVES
+bool is_moved; /* the address of client 0 for master 1 */
+#define LEADS(p, m) (is_moved && (p) == 0 && (m) == 1 -> 0 : (m))
+#else
+#define LEADS(p, m) (m)
+#endif
 byte steady; /* ticks until the clock of client 0 may drift again */
 bool false_loss, was_lost, gave_up;
 
 /* Scratch of one step. A d_step leaves none that is looked at behind it, for what is hidden it does
  * not put back. */
 hidden mtype o, verdict, was;
-hidden byte a, b, i, j, is_read, m, q, ticks, value, count, byte_was;
+hidden byte a, b, i, j, is_read, m, q, s, ticks, value, count, byte_was;
 hidden int rank[MASTERS], rank_was;
 
 /* ---- the order of the masters ---- */
@@ -181,7 +198,7 @@ inline swap_masters()
 /* Masters of the same rank may differ: then one state more is searched than is needed. */
 inline sort()
 {
-#if DEAD == 0 && !defined(UNSORTED)
+#if DEAD == 0 && !MOVES && !defined(UNSORTED)
     for (a : 0 .. MASTERS - 1) {
         rank[a] = (key[a] * 4 + left[a]) * 4 + mute[a];
         for (q : 0 .. CLIENTS - 1) {
@@ -286,7 +303,7 @@ inline run_script(m)
 
 #define IS_VALID(p, m) (valid[AT(p, m)] != 0)
 #define IS_ASKED(p, m) (vote[AT(p, m)] == wants || vote[AT(p, m)] == asks)
-#define HAS_KEY(p, m) (vote[AT(p, m)] == held && key[m] == VALUE(p))
+#define HAS_KEY(p, m) (vote[AT(p, m)] == held && key[m] == VALUE(p, m))
 #ifdef LAST_VOTE
 #define VALID_VOTES 1
 #else
@@ -351,7 +368,10 @@ inline send_ask(m) /* C: hli_ask_plan, hli_tenure_new */
 {
     if
     :: vote[AT(p, m)] == wants ->
-        key[m] = (key[m] == VALUE(p) -> FORMER(p) : key[m]);
+        key[m] = (key[m] == VALUE(p, m) -> FORMER(p, m) : key[m]);
+#if MOVES
+        key[0] = (key[0] == VALUE(p, m) -> FORMER(p, m) : key[0]);
+#endif
         is_former[AT(p, m)] = late[AT(p, m)] != nothing
     :: else -> skip
     fi;
@@ -446,8 +466,8 @@ inline renewed(m) /* C: renewal_succeeded */
  * at once, as above, or never. */
 inline renew(m) /* C: renewal_send */
 {
-    value = VALUE(p);
-    script_renew(m);
+    value = VALUE(p, m); s = LEADS(p, m);
+    script_renew(s);
     if
     :: is_read && verdict == yes -> renewed(m)
     :: is_read && verdict == no -> lose_vote(m)
@@ -547,8 +567,8 @@ end:
  * With SLOW an answer may be too late for that. */
 inline serve(m)
 {
-    o = op[AT(p, m)]; value = VALUE(p);
-    run_script(m);
+    o = op[AT(p, m)]; value = VALUE(p, m); s = LEADS(p, m);
+    run_script(s);
     said[AT(p, m)] = (o == ask -> verdict : unread);
     if
     :: o == ask && (SLOW || vote[AT(p, m)] != asks) -> skip
@@ -559,7 +579,7 @@ inline serve(m)
 
 inline serve_late(m)
 {
-    o = late[AT(p, m)]; value = (is_former[AT(p, m)] -> FORMER(p) : VALUE(p));
+    o = late[AT(p, m)]; value = (is_former[AT(p, m)] -> FORMER(p, m) : VALUE(p, m));
     run_script(m);
     late[AT(p, m)] = nothing; is_former[AT(p, m)] = false
 }
@@ -580,7 +600,7 @@ inline restart(m)
 {
     restarts = (restarts < 9 -> restarts - 1 : restarts);
     for (q : 0 .. CLIENTS - 1) {
-        is_gone[AT(q, m)] = key[m] == VALUE(q) && vote[AT(q, m)] != none;
+        is_gone[AT(q, m)] = key[m] == VALUE(q, m) && vote[AT(q, m)] != none;
         late[AT(q, m)] = nothing; is_former[AT(q, m)] = false;
         if
         :: op[AT(q, m)] == ask && said[AT(q, m)] != yes ->
@@ -680,6 +700,10 @@ active proctype killer()
 end:
     do
     :: atomic { restarts > 0 && MAY_RESTART(p) -> CHOOSE(CAN_RESTART); d_step { restart(m); sort() } }
+#if MOVES
+    /* The link breaks with the move; what is under way then is in the other configurations. */
+    :: atomic { !is_moved && op[AT(0, 1)] == nothing && late[AT(0, 1)] == nothing -> is_moved = true }
+#endif
     od
 }
 
@@ -694,12 +718,12 @@ end:
 #define ANY_CLIENT(X) (COUNT(X, 0) + COUNT(X, 1) + COUNT(X, 2) > 0)
 #endif
 /* A vote that counts, and its key is not there though its master lives on. */
-#define COUNTS_WRONGLY(p, m) (IS_VALID(p, m) && !is_gone[AT(p, m)] && key[m] != VALUE(p))
+#define COUNTS_WRONGLY(p, m) (IS_VALID(p, m) && !is_gone[AT(p, m)] && key[m] != VALUE(p, m))
 /* A key that nobody will release any more. */
 #define IS_LEFT(p, m) \
-    ((key[m] == VALUE(p) && (vote[AT(p, m)] == none || vote[AT(p, m)] == wants) && \
+    ((key[m] == VALUE(p, m) && (vote[AT(p, m)] == none || vote[AT(p, m)] == wants) && \
         op[AT(p, m)] == nothing && late[AT(p, m)] == nothing) || \
-    (key[m] == FORMER(p) && FORMER(p) != VALUE(p) && late[AT(p, m)] == nothing))
+    (key[m] == FORMER(p, m) && FORMER(p, m) != VALUE(p, m) && late[AT(p, m)] == nothing))
 
 hidden byte one_believer, vote_stands, loss_is_true, orphan_free,
     hold_outlives; /* names of what was violated */

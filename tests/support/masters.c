@@ -111,6 +111,19 @@ size_t masters_with_value(const char *name, const char *value)
     return with;
 }
 
+size_t masters_held_by(const char *name, const char *owner)
+{
+    size_t with = 0;
+    char value[128];
+
+    for (size_t i = 0; i < masters.count; i++) {
+        snprintf(value, sizeof value, "%s:%zu", owner, i);
+        with += redis_server_is_up(masters.server[i]) &&
+                strcmp(redis_str(masters.server[i], "GET %s", name), value) == 0;
+    }
+    return with;
+}
+
 struct masters_wait {
     const char *name;
     size_t count;

@@ -49,6 +49,8 @@ void expect_cut_off(hl_client *client);
 /* How many masters have a key of this name, and those that have this value. */
 size_t masters_with(const char *name);
 size_t masters_with_value(const char *name, const char *value);
+/* Those at which this owner has it: its value is the owner's and the master's index behind it. */
+size_t masters_held_by(const char *name, const char *owner);
 void expect_masters_with(const char *name, size_t count); /* soon */
 
 #endif

@@ -347,6 +347,18 @@ int proxy_answered(struct proxy *proxy)
     return proxy_read_int(proxy, &proxy->faults.answered);
 }
 
+/* A path that does not fit would be another server's: both are copied whole, or not at all. */
+void proxy_lead_to(struct proxy *proxy, struct redis_server *server)
+{
+    const char *path = redis_server_socket(server);
+
+    must(!path || strlen(path) < sizeof proxy->server_path);
+    proxy_begin(proxy);
+    proxy->server_port = redis_server_port(server);
+    snprintf(proxy->server_path, sizeof proxy->server_path, "%s", path ? path : "");
+    proxy_end(proxy);
+}
+
 void proxy_refuse(struct proxy *proxy, bool refuse)
 {
     proxy_begin(proxy);

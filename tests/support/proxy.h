@@ -65,6 +65,8 @@ int proxy_dropped(struct proxy *proxy);
  * before it has logged in. */
 void proxy_answer(struct proxy *proxy, const char *words, const char *error);
 int proxy_answered(struct proxy *proxy);
+/* Connections to come go to this server, as when an address has moved. */
+void proxy_lead_to(struct proxy *proxy, struct redis_server *server);
 
 void proxy_refuse(struct proxy *proxy, bool refuse); /* refuses connects, like a dead server */
 void proxy_kill(struct proxy *proxy, int which);     /* sends RST, and forgets the kept bytes */

@@ -39,7 +39,7 @@ static struct hli_acquire *ask_begin_tenure(struct hli_turn *turn)
     struct hli_acquire *head = TAILQ_FIRST(&name->waiters);
 
     if (head && !name->current)
-        name->current = hli_tenure_new(name);
+        name->current = hli_tenure_new(name, hli_tenure_next_number(name));
     if (head && !name->current) {
         hli_turn_timer(turn, hli_after_ms(turn->now, HLI_NO_MEMORY_MS));
         return NULL;

@@ -10,7 +10,6 @@
 #include "lease/hold/tag.h"
 #include "lease/state/contention.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,12 +35,10 @@ uint64_t hli_busy_own_number(const struct hli_name *name)
     const char *owner = name->contention->busy.info.owner;
     char field[HLI_FIELD_SIZE];
 
-    if (strncmp(owner, name->client->id, HLI_UUID_LENGTH) != 0 || owner[HLI_UUID_LENGTH] != ':')
+    if (strlen(owner) <= HLI_UUID_LENGTH)
         return 0;
     uint64_t number = strtoull(owner + HLI_UUID_LENGTH + 1, NULL, 10);
-    snprintf(field, sizeof(field), "%s:%" PRIu64 "%s", name->client->id, number,
-             name->kind->field_suffix);
-    return strcmp(field, owner) == 0 ? number : 0;
+    return strcmp(hli_tenure_write_field(name, number, field), owner) == 0 ? number : 0;
 }
 
 bool hli_busy_finish_tries(struct hli_turn *turn, hli_ns sent_at)

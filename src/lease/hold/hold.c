@@ -281,11 +281,10 @@ void hli_releasing_begin(struct hli_turn *turn, struct hli_tenure *tenure)
 
 void hli_releasing_orphan_at(struct hli_turn *turn, uint64_t number, hli_ns at)
 {
-    struct hli_tenure *tenure = hli_tenure_new(turn->name);
+    struct hli_tenure *tenure = hli_tenure_new(turn->name, number);
 
     if (!tenure)
         return; /* the next busy answer shows it again */
-    tenure->number = number;
     tenure->longest_lease_ms =
         turn->name->client->settings.watchdog_timeout_ms + hli_ms_left(turn->now, at);
     tenure->retry_at = at;

@@ -4,6 +4,7 @@
 #include "lease/several/quorum.h"
 
 #include "base/error.h"
+#include "base/random.h"
 #include "lease/state/contention.h"
 
 #include <stdlib.h>
@@ -107,6 +108,19 @@ bool hli_quorum_is_one_server(const struct hli_quorum *quorum, size_t one, size_
     uint64_t mark = hli_link_server(quorum_link(quorum, one));
 
     return mark != 0 && mark == hli_link_server(quorum_link(quorum, other));
+}
+
+void hli_quorum_cut_index(char *value)
+{
+    static const char digits[] = "0123456789";
+    char *number = strlen(value) > HLI_UUID_LENGTH && value[HLI_UUID_LENGTH] == ':'
+                       ? value + HLI_UUID_LENGTH + 1
+                       : NULL;
+    char *index = number ? number + strspn(number, digits) : NULL;
+
+    if (index && index > number && *index == ':' && index[1] != '\0' &&
+        index[1 + strspn(index + 1, digits)] == '\0')
+        *index = '\0';
 }
 
 void hli_quorum_where(const struct hli_quorum *quorum, size_t index, char text[HLI_WHERE_SIZE])

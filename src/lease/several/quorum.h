@@ -38,6 +38,10 @@ void hli_quorum_free(struct hli_quorum *quorum); /* or NULL */
 /* Both masters are the same server; false if it is not known. */
 bool hli_quorum_is_one_server(const struct hli_quorum *quorum, size_t one, size_t other);
 
+/* Cuts a holder's value to what it has in common at all masters: "<uuid>:<number>" of a Redlock of
+ * this library, which writes the master's index behind it; any other one stays whole. */
+void hli_quorum_cut_index(char *value);
+
 /* "127.0.0.1:6379", a master's address. */
 void hli_quorum_where(const struct hli_quorum *quorum, size_t index, char text[HLI_WHERE_SIZE]);
 

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "lease/hold/hold.h"
+#include "lease/several/quorum.h"
 
 static void vote_unref(struct hli_vote *vote)
 {
@@ -129,6 +130,8 @@ hli_ns hli_vote_settle(struct hli_vote *vote)
         vote->code = HL_ECLOSED; /* nobody else cancels it */
     if (vote->code == HL_OK)
         until = vote_accept(vote);
+    if (vote->code == HL_EBUSY)
+        hli_quorum_cut_index(vote->err.busy.owner);
     if (until > 0) {
         atomic_store(&vote->state, HLI_VOTE_HELD);
         return until;

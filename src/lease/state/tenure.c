@@ -36,14 +36,20 @@ const char *hli_tenure_state_name(enum hli_tenure_state state)
     return names[state];
 }
 
-/* A part of a Redlock at one master has the number of the attempt at all masters, once. */
-static uint64_t tenure_voter_number(const struct hli_name *name)
+/* Its id begins the fields: of a part of a Redlock that is the Redlock's client. */
+static hl_client *tenure_speaker(const struct hli_name *name)
 {
-    uint64_t number = atomic_exchange(&name->voter->number, 0);
-    return number != 0 ? number : hli_client_next_number(name->voter->speaker);
+    return name->kind->changed ? name->voter->speaker : name->client;
 }
 
-struct hli_tenure *hli_tenure_new(struct hli_name *name)
+/* A part of a Redlock at one master has the number of the attempt at all masters, once. */
+uint64_t hli_tenure_next_number(const struct hli_name *name)
+{
+    uint64_t number = name->kind->changed ? atomic_exchange(&name->voter->number, 0) : 0;
+    return number != 0 ? number : hli_client_next_number(tenure_speaker(name));
+}
+
+struct hli_tenure *hli_tenure_new(struct hli_name *name, uint64_t number)
 {
     const struct hli_kind *kind = name->kind;
     struct hli_tenure *tenure =
@@ -54,8 +60,7 @@ struct hli_tenure *hli_tenure_new(struct hli_name *name)
     hli_ref_init(&tenure->ref);
     hli_name_ref(name);
     tenure->name = name;
-    tenure->number = kind->changed ? tenure_voter_number(name)
-                                   : hli_client_next_number(name->client); /* never used before */
+    tenure->number = number;
     tenure->visit_at = HLI_NEVER;
     return tenure;
 }
@@ -142,14 +147,22 @@ void hli_tenure_move(struct hli_tenure *tenure, enum hli_tenure_state state)
 #endif
 }
 
+/* Each part of a Redlock writes a value of its own: a server that answers for another one, as
+ * addresses may move, has none of the other one's values. */
+const char *hli_tenure_write_field(const struct hli_name *name, uint64_t number,
+                                   char text[HLI_FIELD_SIZE])
+{
+    int used = snprintf(text, HLI_FIELD_SIZE, "%s:%" PRIu64 "%s", tenure_speaker(name)->id, number,
+                        name->kind->field_suffix);
+
+    if (name->kind->changed)
+        snprintf(text + used, HLI_FIELD_SIZE - (size_t)used, ":%u", name->voter->index);
+    return text;
+}
+
 const char *hli_tenure_field(const struct hli_tenure *tenure, char text[HLI_FIELD_SIZE])
 {
-    const struct hli_name *name = tenure->name;
-    const hl_client *speaker = name->kind->changed ? name->voter->speaker : name->client;
-
-    snprintf(text, HLI_FIELD_SIZE, "%s:%" PRIu64 "%s", speaker->id, tenure->number,
-             name->kind->field_suffix);
-    return text;
+    return hli_tenure_write_field(tenure->name, tenure->number, text);
 }
 
 uint64_t hli_tenure_take_token(struct hli_tenure *tenure)

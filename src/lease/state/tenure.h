@@ -172,8 +172,10 @@ TAILQ_HEAD(hli_tenures, hli_tenure);
 
 enum { HLI_FIELD_SIZE = 64 };
 
-/* NEW. Takes a reference on the name. Errors: NULL when memory is out. */
-struct hli_tenure *hli_tenure_new(struct hli_name *name);
+/* NEW, under this number. Takes a reference on the name. Errors: NULL when memory is out. */
+struct hli_tenure *hli_tenure_new(struct hli_name *name, uint64_t number);
+/* A number that was never used before. */
+uint64_t hli_tenure_next_number(const struct hli_name *name);
 
 void hli_tenure_ref(struct hli_tenure *tenure);
 void hli_tenure_unref(struct hli_tenure *tenure);
@@ -198,8 +200,11 @@ bool hli_tenure_is_over(const struct hli_tenure *tenure);
  * is allowed. */
 void hli_tenure_ask_soon(struct hli_tenure *tenure);
 
-/* "<uuid>:<number>", and the kind's suffix */
+/* "<uuid>:<number>", and the kind's suffix; of a part of a Redlock ":<index>" of the master. */
 const char *hli_tenure_field(const struct hli_tenure *tenure, char text[HLI_FIELD_SIZE]);
+/* The same of a tenure of that number. */
+const char *hli_tenure_write_field(const struct hli_name *name, uint64_t number,
+                                   char text[HLI_FIELD_SIZE]);
 
 /* Takes the next of its fencing tokens; there must be one. */
 uint64_t hli_tenure_take_token(struct hli_tenure *tenure);

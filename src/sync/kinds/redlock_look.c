@@ -31,8 +31,10 @@ static bool tour_answered(struct redlock_tour *tour, int code, const hl_lock_inf
 {
     bool is_held = code == HL_OK && (!tour->inspects || info->locked);
 
-    if (is_held && tour->inspects)
+    if (is_held && tour->inspects) {
         tour->info[tour->held] = *info;
+        hli_quorum_cut_index(tour->info[tour->held].owner);
+    }
     tour->held += is_held;
     tour->free += (code == HL_OK && !is_held) || code == HL_ENOENT;
     if (code < 0 && code != HL_ENOENT && tour->failed++ == 0)

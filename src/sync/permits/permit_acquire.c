@@ -41,7 +41,7 @@ static struct hli_tenure *order_tenure(const hl_permits *semaphore, struct hli_o
 
     if (!name)
         return NULL;
-    struct hli_tenure *tenure = hli_tenure_new(name);
+    struct hli_tenure *tenure = hli_tenure_new(name, hli_tenure_next_number(name));
     hli_name_unref(name); /* the tenure has one of its own */
     return tenure;
 }
