@@ -19,12 +19,14 @@
  * before its request was sent, less 1 % and 2 ms. The watchdog renews it at each master by itself;
  * a master that has lost the key is asked for it anew.
  *
- * **A master that restarts gets no vote for max_lease_ms**, since it may have forgotten a holder,
- * unless it has appendonly with appendfsync always: so the masters need not be restarted with a
- * delay. It also holds of masters that were started for the first time. Meanwhile a try returns
- * HL_ESERVER if too few others are left, and so does an acquire whose wait time ends earlier. A
- * master that does not tell since when it runs, as its user lacks +info, has no vote: acquires
- * return HL_EDENIED at once.
+ * **A master that restarts, or whose data are gone, gets no vote for max_lease_ms**, since it may
+ * have forgotten a holder: so the masters need not be restarted with a delay. Its data are known by
+ * the key "hirelock_data" beside them, which a Redlock's first request sets: an empty disk and
+ * FLUSHALL are noticed. A restart alone costs no vote with appendonly and appendfsync always. The
+ * delay also holds of masters that are asked for the first time. Meanwhile a try returns HL_ESERVER
+ * if too few others are left, and so does an acquire whose wait time ends earlier. A master that
+ * does not tell since when it runs, as its user lacks +info, has no vote: acquires return
+ * HL_EDENIED at once.
  *
  * Does not guarantee: exclusion when a majority of masters loses its data or its clocks are
  * stepped; with a Sentinel's or a cluster's master; beside a program whose leases are longer than
@@ -46,8 +48,8 @@ enum {
     HL_REDLOCK_NESTS = 1,
     /* As HL_LOCK_ASYNC_RELEASE. */
     HL_REDLOCK_ASYNC_RELEASE = 2,
-    /* A master that has restarted gets a vote at once, as with other libraries: for masters that
-     * are surely started later than max_lease_ms after they ended. */
+    /* A master that has restarted or lost its data gets a vote at once, as with other libraries:
+     * for masters that are surely started later than max_lease_ms after they ended. */
     HL_REDLOCK_NO_RESTART_DELAY = 4
 };
 

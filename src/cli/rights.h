@@ -103,7 +103,9 @@ static const char *const latch_rights[] = {"~lock:*",
                                            NULL};
 
 static const char *const redlock_rights[] = {
-    "~lock:*", "&hirelock_redlock:{lock:*", "+get", "+set", "+del", "+pttl", "+pexpire", "+time",
+    "~lock:*", "~hirelock_data", "&hirelock_redlock:{lock:*",
+    "+get",    "+set",           "+del",
+    "+pttl",   "+pexpire",       "+time",
     NULL};
 
 /* What each client of a server, or of a master behind Sentinel, needs. */

@@ -103,6 +103,11 @@ int hli_link_problem(struct hli_link *link, hl_error *ret_err);
  * met. Any thread. */
 hli_ns hli_link_server_began(const struct hli_link *link);
 
+/* The same of its data, which may be younger: they were lost. 0: it has not been asked, since it
+ * was met last. Any thread, as the next, which notes the answer. */
+hli_ns hli_link_data_began(const struct hli_link *link);
+void hli_link_note_data(struct hli_link *link, hli_ns began);
+
 /* Does this link's server keep all that it writes, so that a restart forgets nothing: is it on its
  * disk before the answer (appendonly, appendfsync always, no-appendfsync-on-rewrite no)? It is
  * asked when somebody wants to know. Any thread. */

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* What a link knows of its server: which one it is, since when it runs, its replicas and its term;
- * and by CONFIG GET, once for each connection that somebody wants to know it of, what it keeps over
- * a restart. */
+/* What a link knows of its server: which one it is, since when it runs and has its data, its
+ * replicas and its term; and by CONFIG GET, once for each connection that somebody wants to know it
+ * of, what it keeps over a restart. */
 #include "base/check.h"
 #include "redis/link_state.h"
 
@@ -43,6 +43,7 @@ static void link_note_server(struct hli_link *link, const struct hli_handshake *
     snprintf(digits, sizeof(digits), "%s", said->now.run_id);
     atomic_store(&link->server, strtoull(digits, NULL, 16));
     atomic_store(&link->keeps, HLI_KEEPS_UNKNOWN); /* before who asks can see that it is young */
+    atomic_store(&link->data_began, 0);
     atomic_store(&link->server_began, link_began(link, said->uptime_s));
 }
 
@@ -64,6 +65,16 @@ void hli_link_tell_offsets(struct hli_link *link, const struct hli_handshake *sa
 hli_ns hli_link_server_began(const struct hli_link *link)
 {
     return atomic_load(&link->server_began);
+}
+
+hli_ns hli_link_data_began(const struct hli_link *link)
+{
+    return atomic_load(&link->data_began);
+}
+
+void hli_link_note_data(struct hli_link *link, hli_ns began)
+{
+    atomic_store(&link->data_began, began);
 }
 
 uint64_t hli_link_server(const struct hli_link *link)

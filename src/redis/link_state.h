@@ -50,7 +50,7 @@ struct hli_link {
     const struct hli_link_events *events;
     atomic_bool is_up; /* for threads that choose a lane; the loop thread sets it, as the next */
     atomic_uint_fast64_t server; /* a number of the run id that was told last; 0: none was */
-    _Atomic(hli_ns) server_began;
+    _Atomic(hli_ns) server_began, data_began;
     atomic_int keeps; /* hli_link_keeps; UNKNOWN again with each connect, or without an answer */
     struct hli_task ask_keeps;
     struct hli_op keeps_op; /* in flight while it is ASKED, after the task has run */

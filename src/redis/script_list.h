@@ -42,7 +42,7 @@
     X(PERMIT_RECLAIM,          .form = SCRIPT_PAIRS)                                               \
     X(PERMIT_SET,              .no = 1, .yes = 1)                                                  \
     X(PERMIT_UPDATE_LEASE,     .gone = 1, .no = 1, .yes = 1)                                       \
-    X(REDLOCK_ACQUIRE,         .no = 6, .yes = 2, .plain = SCRIPT_PLAIN_NO)                        \
+    X(REDLOCK_ACQUIRE,         .gone = 2, .no = 6, .yes = 2, .plain = SCRIPT_PLAIN_NO)             \
     X(REDLOCK_FORCE_RELEASE,   .no = 1, .yes = 1)                                                  \
     X(REDLOCK_INSPECT,         .no = 4, .yes = 4)                                                  \
     X(REDLOCK_RELEASE,         .no = 1, .yes = 1, .plain = SCRIPT_PLAIN_YES)                       \

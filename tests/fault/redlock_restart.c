@@ -4,7 +4,8 @@
 /*
  * A story that every team with a Redlock learns (redis.io, "Distributed Locks with Redis", and the
  * crash recovery there): a master restarts empty, and with it a second majority forms. Here a
- * restarted master has no vote until each lease that it may have forgotten is over.
+ * master that has restarted, or lost its data, has no vote until each lease that it may have
+ * forgotten is over.
  */
 #include "redis/link.h"
 #include "support/events.h"
@@ -32,9 +33,26 @@ static void three_up(void)
     three_up_with(NULL);
 }
 
+/* The operator says that they have never been masters of a lock. */
+static void mark_data(void)
+{
+    for (int i = 0; i < 3; i++)
+        redis_do(masters.server[i], "SET hirelock_data 0");
+}
+
 static void three_durable_up(void)
 {
     three_up_with("appendonly yes\nappendfsync always");
+    mark_data();
+}
+
+/* What they have now they find again after a restart, and nothing newer. */
+static void three_saved_up(void)
+{
+    three_up();
+    mark_data();
+    for (int i = 0; i < 3; i++)
+        redis_do(masters.server[i], "SAVE");
 }
 
 static void three_almost_durable_up(void)
@@ -42,7 +60,8 @@ static void three_almost_durable_up(void)
     three_up_with("appendonly yes\nappendfsync always\nno-appendfsync-on-rewrite yes");
 }
 
-/* One owner cannot reach the last master, and the other cannot reach the first. */
+/* One owner cannot reach the last master, and the other cannot reach the first. The second, which
+ * both reach, forgets the first owner. */
 struct story {
     hl_client **holders, **others;
     hl_lock *held, *wanted;
@@ -54,8 +73,31 @@ static hl_client *open_direct(int i, int64_t lease_ms)
                           CLIENT(.watchdog_timeout_ms = lease_ms));
 }
 
-/* The holder has the first and the second master; the second restarts without its key. */
-static struct story begin_story(int64_t lease_ms, unsigned flags)
+/* Nothing of it is lost but what was written. */
+static void restart_on_an_empty_disk(struct redis_server *second)
+{
+    static const char *const files[] = {"appendonlydir", "appendonly.aof"}; /* Redis 7, 6 */
+    char path[256], away[300];
+    int moved = 0;
+
+    redis_server_kill(second);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", redis_server_dir(second), files[i]);
+        snprintf(away, sizeof away, "%s.away", path);
+        moved += rename(path, away) == 0;
+    }
+    check_int(moved, 1);
+    redis_server_restart(second);
+}
+
+static void flush(struct redis_server *second)
+{
+    redis_do(second, "FLUSHALL");
+}
+
+/* The holder has the first and the second master, and is cut off from both. */
+static struct story begin_story(int64_t lease_ms, unsigned flags,
+                                void (*forget)(struct redis_server *second))
 {
     static hl_client *others[3];
     const hl_redlock_options options = {
@@ -74,22 +116,22 @@ static struct story begin_story(int64_t lease_ms, unsigned flags)
     proxy_refuse(masters.proxy[1], true); /* the holder is cut off, and learns of nothing */
     proxy_kill_all(masters.proxy[1]);
     redis_server_kill(masters.server[0]); /* the other owner cannot reach it */
-    redis_server_restart(masters.server[1]);
+    forget(masters.server[1]);
     return story;
 }
 
 /* As with other libraries: both believe that they have the lock. */
 Test(redlock_restart, forms_two_majorities_without_the_delay, .init = three_up, .fini = server_down)
 {
-    struct story story = begin_story(slow_ms(20000), HL_REDLOCK_NO_RESTART_DELAY);
+    struct story story =
+        begin_story(slow_ms(20000), HL_REDLOCK_NO_RESTART_DELAY, redis_server_restart);
     expect_ok(hl_lock_acquire_for(story.wanted, slow_ms(10000), ERR));
     check(hl_lock_is_held(story.held, NULL) && hl_lock_is_held(story.wanted, NULL));
 }
 
-Test(redlock_restart, forms_no_second_majority_while_the_first_may_believe, .init = three_up,
-     .fini = server_down)
+static void expect_one_majority(int64_t lease_ms, void (*forget)(struct redis_server *second))
 {
-    struct story story = begin_story(slow_ms(2000), 0);
+    struct story story = begin_story(lease_ms, 0, forget);
     int code;
     do {
         code = hl_lock_acquire_for(story.wanted, 10, NULL);
@@ -98,6 +140,60 @@ Test(redlock_restart, forms_no_second_majority_while_the_first_may_believe, .ini
     check(!hl_lock_is_held(story.held, NULL));
     check(hl_lock_is_held(story.wanted, NULL));
     expect_ok(hl_lock_release(story.wanted, ERR));
+}
+
+Test(redlock_restart, forms_no_second_majority_while_the_first_may_believe, .init = three_up,
+     .fini = server_down)
+{
+    expect_one_majority(slow_ms(2000), redis_server_restart);
+}
+
+/* It has its marker, and all but its last writes. */
+Test(redlock_restart, forms_none_by_a_master_that_has_forgotten_its_last_writes,
+     .init = three_saved_up, .fini = server_down)
+{
+    expect_one_majority(slow_ms(4000), redis_server_restart);
+}
+
+/* Its configuration says that it keeps all, and so it did: on another disk. */
+Test(redlock_restart, forms_none_by_a_master_whose_disk_is_new, .init = three_durable_up,
+     .fini = server_down)
+{
+    expect_one_majority(slow_ms(4000), restart_on_an_empty_disk);
+}
+
+/* It has not restarted. */
+Test(redlock_restart, forms_none_by_a_master_whose_data_were_deleted, .init = three_durable_up,
+     .fini = server_down)
+{
+    expect_one_majority(slow_ms(4000), flush);
+}
+
+/* A new master has no marker, and is new itself: both delays begin with the first ask. */
+Test(redlock_restart, marks_the_data_of_a_new_master_at_the_first_ask, .init = three_up,
+     .fini = server_down)
+{
+    hl_client **clients = open_masters(CLIENT(.watchdog_timeout_ms = 600000));
+    hl_lock *lock = new_redlock_of(clients, 3, "stock", REDLOCK(.vote_timeout_ms = slow_ms(2000)));
+    expect_outcome(hl_lock_try_acquire(lock, ERR), HL_ESERVER);
+    expect_masters_with("hirelock_data", 3);
+    const char *since = redis_str(masters.server[1], "GET hirelock_data");
+    expect_outcome(hl_lock_try_acquire(lock, ERR), HL_ESERVER);
+    check_str(redis_str(masters.server[1], "GET hirelock_data"), since);
+    check_int(masters_with("stock"), 0);
+}
+
+/* As it began, none of its leases was longer than the time since the marker was set; a clock that
+ * is stepped back tells nothing of that. */
+Test(redlock_restart, marks_the_data_anew_that_are_from_the_future, .init = three_durable_up,
+     .fini = server_down)
+{
+    hl_client **clients = open_masters(CLIENT(.watchdog_timeout_ms = 600000));
+    hl_lock *lock = new_redlock_of(clients, 3, "stock", REDLOCK(.vote_timeout_ms = slow_ms(2000)));
+    for (int i = 0; i < 2; i++)
+        redis_do(masters.server[i], "SET hirelock_data 9000000000000");
+    expect_outcome(hl_lock_try_acquire(lock, ERR), HL_ESERVER);
+    check(redis_int(masters.server[0], "GET hirelock_data") < INT64_C(9000000000000));
 }
 
 /* Nothing of what it has written can be missing. */
@@ -137,9 +233,11 @@ Test(redlock_restart, makes_a_try_say_when_the_master_has_a_vote, .init = three_
     hl_error err = HL_ERROR_INIT;
     expect_outcome(hl_lock_try_acquire(several, &err), HL_ESERVER);
     check_has(err.text, "only 0 of 3 masters voted (127.0.0.1:");
-    check_has(err.text, " restarted, and may have forgotten a holder: it is asked in ");
+    check_has(err.text,
+              " restarted or lost its data, and may have forgotten a holder: it is asked in ");
     expect_outcome(hl_lock_try_acquire(single, &err), HL_ESERVER);
-    check_has(err.text, " restarted, and may have forgotten a holder: it is asked in ");
+    check_has(err.text,
+              " restarted or lost its data, and may have forgotten a holder: it is asked in ");
     expect_outcome(hl_lock_acquire_for(single, 10, &err), HL_ESERVER);
     check_int(masters_with("stock"), 0);
 }
@@ -177,10 +275,12 @@ Test(redlock_restart, gives_no_vote_by_a_link_that_has_come_and_gone, .init = th
     hl_client **clients = open_masters(CLIENT(.watchdog_timeout_ms = 600000));
     hl_lock *single = new_redlock_of(clients, 1, "stock", REDLOCK(.flags = 0));
     hl_error err = HL_ERROR_INIT;
-    expect_ok(hl_client_ping(clients[0], -1, ERR));
+    mark_data(); /* they are older than the server */
+    expect_outcome(hl_lock_try_acquire(single, &err), HL_ESERVER);
     seem_down = true;
     expect_outcome(hl_lock_try_acquire(single, &err), HL_ESERVER);
-    check_has(err.text, " restarted, and may have forgotten a holder: it is asked in ");
+    check_has(err.text,
+              " restarted or lost its data, and may have forgotten a holder: it is asked in ");
     seem_down = false;
     expect_masters_with("stock", 0);
 }

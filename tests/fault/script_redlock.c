@@ -35,6 +35,41 @@ Law(script_redlock, acquire_sets_a_key_with_an_expiry_once)
     check_str(redis_str(server, "GET n"), "A:1");
 }
 
+/* "n", while the data are younger than so many milliseconds */
+static const char *take_unless_young(int64_t young_ms)
+{
+    const struct hli_script *script = hli_script_get(HLI_SCRIPT_REDLOCK_ACQUIRE);
+    char line[256];
+
+    take("A:2 5000"); /* loads it */
+    redis_do(server, "DEL n");
+    snprintf(line, sizeof line, "EVALSHA %s 2 n hirelock_data A:1 5000 %jd", script->sha1,
+             (intmax_t)young_ms);
+    return redis_str(server, line);
+}
+
+Law(script_redlock, acquire_gives_nothing_while_the_data_are_young)
+{
+    const int64_t long_ms = 600000;
+    int64_t age_ms = -1;
+
+    check_str(take_unless_young(long_ms), "-1 0"); /* marked just now */
+    check_int(redis_int(server, "PTTL hirelock_data"), -1);
+    const char *since = redis_str(server, "GET hirelock_data");
+    check_int(sscanf(take_unless_young(long_ms), "-1 %jd", (intmax_t *)&age_ms), 1);
+    check(age_ms >= 0);
+    check_int(redis_int(server, "EXISTS n"), 0);
+    check_str(redis_str(server, "GET hirelock_data"), since);
+    redis_do(server, "SET hirelock_data 0");
+    check_str(take_unless_young(long_ms), "1 1");
+    redis_do(server, "SET hirelock_data junk");
+    check_str(take_unless_young(long_ms), "-1 0");
+    redis_do(server, "DEL hirelock_data");
+    redis_do(server, "HSET hirelock_data a 1");
+    check_has(take_unless_young(long_ms), "WRONGTYPE");
+    check_int(redis_int(server, "EXISTS n"), 0);
+}
+
 Law(script_redlock, acquire_by_its_holder_extends_and_never_shortens)
 {
     check_str(take("A:1 5000"), "1 1");

@@ -20,6 +20,7 @@
  *   RENEWS 0        no hold is renewed, and no master is asked anew for it
  *   TAKES n         so many attempts, of all clients together; 9: no end of them
  *   RESTARTS n      so often a master is killed and starts empty; 9: no end of it
+ *   FLUSHES n       so often a master loses all its keys, and its marker with them, but no link
  *   MOVES 1         client 0's address of master 1 comes to lead to master 0, for ever (and the
  *                   masters are not sorted)
  *   DROPS n         so many links to a living master break
@@ -41,6 +42,8 @@
  *   NO_COMPARE      a release deletes whatever is there
  *   ONE_VALUE       all attempts of a client write the same value
  *   SAME_VALUE      an attempt writes the same value at all masters
+ *   FLUSH_UNSEEN    a master whose data are gone votes at once, as its start and its configuration
+ *                   are the same
  *   TAKES_OTHERS    a lost vote is taken again, whoever has it now
  *   MINORITY_RENEWS one renewal extends the whole hold
  *   ONE_NO_ENDS     one lost vote ends the hold
@@ -76,6 +79,9 @@
 #endif
 #ifndef RESTARTS
 #define RESTARTS 0
+#endif
+#ifndef FLUSHES
+#define FLUSHES 0
 #endif
 #ifndef MOVES
 #define MOVES 0
@@ -150,7 +156,7 @@ bool has_rested[CLIENTS] = true;  /* since its last attempt a tick has passed */
 bool is_done;                     /* client 1 wants the lock no more */
 #endif
 
-byte takes = TAKES, restarts = RESTARTS, drops = DROPS;
+byte takes = TAKES, restarts = RESTARTS, flushes = FLUSHES, drops = DROPS;
 #if MOVES
 bool is_moved; /* the address of client 0 for master 1 */
 #define LEADS(p, m) (is_moved && (p) == 0 && (m) == 1 -> 0 : (m))
@@ -385,7 +391,7 @@ inline send_ask(m) /* C: hli_ask_plan, hli_tenure_new */
 #define MAY_VOTE true
 #define MAY_ASK(p, m) (mute[m] == 0 || vote[AT(p, m)] == asks)
 #else
-#define MAY_VOTE (mute[m] == 0 || is_gone[AT(p, m)]) /* C: ask_must_not, ask_is_restarted */
+#define MAY_VOTE (mute[m] == 0 || is_gone[AT(p, m)]) /* C: hli_restart_forbids, restart_tell */
 #define MAY_ASK(p, m) true
 #endif
 
@@ -612,6 +618,18 @@ inline restart(m)
     clear_key(m); mute[m] = MUTE
 }
 
+/* All its keys are gone, as after FLUSHALL; the script finds no marker and sets it anew. */
+inline flush(m) /* Lua: redlock_acquire.lua */
+{
+    flushes--;
+    for (q : 0 .. CLIENTS - 1) {
+        is_gone[AT(q, m)] = key[m] == VALUE(q, m) && vote[AT(q, m)] != none
+    }
+    clear_key(m);
+#ifndef FLUSH_UNSEEN
+    mute[m] = MUTE
+#endif
+}
 
 /* ---- time ---- */
 
@@ -700,6 +718,7 @@ active proctype killer()
 end:
     do
     :: atomic { restarts > 0 && MAY_RESTART(p) -> CHOOSE(CAN_RESTART); d_step { restart(m); sort() } }
+    :: atomic { flushes > 0 -> CHOOSE(CAN_RESTART); d_step { flush(m); sort() } }
 #if MOVES
     /* The link breaks with the move; what is under way then is in the other configurations. */
     :: atomic { !is_moved && op[AT(0, 1)] == nothing && late[AT(0, 1)] == nothing -> is_moved = true }

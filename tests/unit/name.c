@@ -104,9 +104,10 @@ Test(name, is_refused_only_where_the_slots_differ)
 
 Test(name, of_a_lock_is_none_of_the_keys_beside_one)
 {
-    static const char *const ours[] = {"hirelock_queue:{a}",      "hirelock_fence:{a}",
-                                       "hirelock_note:{a}:A:1",   "redisson_lock_token:{a}",
-                                       "redisson_lock_queue:{a}", "redisson_lock_timeout:{a}"};
+    static const char *const ours[] = {
+        "hirelock_queue:{a}",       "hirelock_fence:{a}", "hirelock_note:{a}:A:1",
+        "redisson_lock_token:{a}",  "hirelock_data",      "redisson_lock_queue:{a}",
+        "redisson_lock_timeout:{a}"};
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
         check_msg(!is_valid(ours[i], strlen(ours[i])), "%s", ours[i]);
     check(is_valid("hirelock_fenced", 15));

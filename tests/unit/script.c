@@ -160,7 +160,7 @@ static const struct script_says {
     {HLI_SCRIPT_PERMIT_RENEW, "e f g k m"},
     {HLI_SCRIPT_PERMIT_SET, "b c"},
     {HLI_SCRIPT_PERMIT_UPDATE_LEASE, "a b c"},
-    {HLI_SCRIPT_REDLOCK_ACQUIRE, "e l"},
+    {HLI_SCRIPT_REDLOCK_ACQUIRE, "e f l"},
     {HLI_SCRIPT_REDLOCK_FORCE_RELEASE, "b c"},
     {HLI_SCRIPT_REDLOCK_INSPECT, "i j"},
     {HLI_SCRIPT_REDLOCK_RELEASE, "b c"},

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "lease/acquire/busy.h"
 #include "lease/acquire/grant.h"
+#include "lease/acquire/restart.h"
 #include "lease/calls/replicas.h"
 #include "lease/hold/hold.h"
 #include "lease/hold/keep.h"
@@ -26,7 +27,6 @@
 
 enum {
     ASK_RETRY_MS = 100, /* after a refusal, doubled up to the poll */
-    ASK_KEEPS_MS = 2,   /* how often to look if the server has said what it keeps */
     ASK_TOKENS = 65537, /* for a tenure that may be passed so often without a request */
 };
 
@@ -105,7 +105,8 @@ static void ask_send_acquire(struct hli_turn *turn, struct hli_tenure *tenure, i
     const struct hli_acquire_request request = {.lease_ms = lease_ms,
                                                 .count = 1,
                                                 .tokens = ask_tokens(turn->name),
-                                                .queues = hli_waiters_queue(turn->name)};
+                                                .queues = hli_waiters_queue(turn->name),
+                                                .young_ms = hli_restart_young_ms(turn)};
 
     if (turn->name->kind->acquire(tenure, &tenure->ask, &request) < 0) {
         tenure->ask_at = hli_after_ms(turn->now, HLI_NO_MEMORY_MS);
@@ -135,66 +136,6 @@ void hli_ask_abandon(struct hli_turn *turn)
         hli_releasing_end(turn, tenure);
 }
 
-/* When the server that the link met last may be asked: it may have forgotten a holder as it began,
- * and that holder's lease is surely over then (redis.io, "Distributed Locks with Redis", delayed
- * restarts). */
-static hli_ns ask_restarted_until(const struct hli_link *link, int64_t restart_ms)
-{
-    hli_ns began = hli_link_server_began(link);
-
-    if (began == 0 || began == HLI_NEVER)
-        return began;
-    return hli_after_ms(began, restart_ms) + hli_lease_margin(restart_ms);
-}
-
-bool hli_ask_comes_later(const struct hli_name *name, int64_t restart_ms)
-{
-    const struct hli_link *link = hli_name_link(name);
-    hli_ns until = restart_ms > 0 ? ask_restarted_until(link, restart_ms) : 0;
-
-    return hli_link_is_up(link) && until != HLI_NEVER && hli_now() < until;
-}
-
-/* The server began too short ago: tries fail, and other calls wait. No wait helps where it does not
- * tell (ACL): all calls fail. */
-static void ask_is_restarted(struct hli_turn *turn, struct hli_link *link, hli_ns until)
-{
-    char text[HLI_WHERE_SIZE + 128], where[HLI_WHERE_SIZE];
-    int code = until == HLI_NEVER ? HL_EDENIED : HL_ESERVER;
-
-    hli_link_where(link, where);
-    if (code == HL_EDENIED)
-        snprintf(text, sizeof(text),
-                 "%s does not tell since when it runs, and may have forgotten a holder: its user "
-                 "needs +info",
-                 where);
-    else
-        snprintf(text, sizeof(text),
-                 "%s restarted, and may have forgotten a holder: it is asked in %.1f s", where,
-                 (double)(until - turn->now) / 1e9);
-    hli_contention_note_problem(turn->name, code, text);
-    turn->name->current->ask_at = hli_earlier(until, hli_busy_poll_at(turn));
-    hli_ask_fail_for_now(turn, code, text);
-}
-
-/* Is the server to be left alone yet, for this waiter? A lock on several asks that of each of them.
- */
-static bool ask_must_not(struct hli_turn *turn, const struct hli_acquire *head)
-{
-    if (head->mode.restart_ms == 0 || turn->name->kind->quorum)
-        return false;
-    struct hli_link *link = hli_name_link(turn->name);
-    hli_ns until = ask_restarted_until(link, head->mode.restart_ms);
-    if (turn->now >= until)
-        return false;
-    enum hli_link_keeps keeps = hli_link_keeps(link);
-    if (keeps == HLI_KEEPS_SOME)
-        ask_is_restarted(turn, link, until);
-    else if (keeps != HLI_KEEPS_ALL) /* it is asked just now */
-        turn->name->current->ask_at = hli_after_ms(turn->now, ASK_KEEPS_MS);
-    return keeps != HLI_KEEPS_ALL;
-}
-
 /* A release that blocks the ask is in flight, and its answer's turn comes here again; so does the
  * turn of a request's answer. */
 void hli_ask_plan(struct hli_turn *turn)
@@ -210,7 +151,8 @@ void hli_ask_plan(struct hli_turn *turn)
     if (!head || !name->current || name->current->asking != HLI_ASKING_NOTHING)
         return;
     if (head->mode.restart_ms > 0 && turn->now >= name->current->ask_at &&
-        hli_link_is_up(hli_name_link(name)) && ask_must_not(turn, head)) {
+        hli_link_is_up(hli_name_link(name)) && !hli_restart_looks_first(turn) &&
+        hli_restart_forbids(turn)) {
         hli_ask_abandon(turn); /* if only tries were there */
         if (!name->current)
             return;
@@ -321,7 +263,7 @@ static void ask_is_ours(struct hli_turn *turn, struct hli_tenure *tenure,
     tenure->least_count = tenure->most_count = 1;
     /* The link may have met a restarted server after the request was begun: it came too early. The
      * answer may be here before the link counts as up. */
-    if (head->mode.restart_ms > 0 && ask_must_not(turn, head))
+    if (head->mode.restart_ms > 0 && hli_restart_forbids(turn))
         return;
     hli_tenure_extend(tenure, tenure->ask.sent_at, tenure->asked_lease_ms, confirmed,
                       tenure->ask.term);
@@ -375,7 +317,7 @@ static void ask_acquire_read(struct hli_turn *turn, struct hli_tenure *tenure,
         ask_is_ours(turn, tenure, answer);
     else if (status == 0)
         hli_busy_answered(turn, tenure, answer);
-    else
+    else if (status != -1 || !hli_restart_told_age(turn, answer))
         hli_waiters_fail_all(turn, HL_EPROTO, "an answer that the script does not give");
 }
 

@@ -22,9 +22,6 @@ void hli_ask_wait_on(struct hli_turn *turn, const struct hli_answer *answer, hli
  * waits. Name mutex. */
 void hli_ask_fail_for_now(struct hli_turn *turn, int code, const char *text);
 
-/* Did the name's server start so short ago that it is asked only later, and is it known when? */
-bool hli_ask_comes_later(const struct hli_name *name, int64_t restart_ms);
-
 /* Handle the answer of a tenure's `ask`: in a turn of its own; or in the caller's turn. */
 void hli_ask_done(struct hli_op *op, const struct hli_answer *answer);
 void hli_ask_answered(struct hli_turn *turn, struct hli_tenure *tenure,

@@ -4,6 +4,7 @@
 #include "lease/several/attempt.h"
 
 #include "lease/acquire/ask.h"
+#include "lease/acquire/restart.h"
 #include "lease/several/majority.h"
 #include "lease/several/tally.h"
 
@@ -108,7 +109,7 @@ static void attempt_mind_restarts(struct hli_ballot *ballot, const struct hli_ba
 
     for (size_t i = 0; i < name->quorum->count; i++)
         there += ballot->votes[i].code == HL_ESERVER &&
-                 hli_ask_comes_later(ballot->votes[i].name, ballot->spec.restart_ms);
+                 hli_restart_delays(ballot->votes[i].name, ballot->spec.restart_ms);
     if (there < name->quorum->majority)
         return;
     hli_mutex_lock(&name->mutex);

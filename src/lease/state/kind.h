@@ -29,6 +29,8 @@ struct hli_acquire_request {
     uint32_t count;
     uint32_t tokens; /* fencing tokens; 0 of a lock without */
     bool queues;     /* if the lock is busy, the script may put the field into the queue */
+    int64_t
+        young_ms; /* of a Redlock: data of the server that are younger give no lock; 0: any do */
 };
 
 /* A release, which leaves `count` levels with at least this lease; or, with a count of 0, nothing:

@@ -69,8 +69,9 @@ static bool name_begins(const void *bytes, size_t length, const char *prefix)
 static const char *name_reserved_prefix(const void *bytes, size_t length)
 {
     static const char *const prefixes[] = {
-        HLI_NAME_QUEUE,         HLI_NAME_FENCE,          HLI_NAME_TAG,  HLI_NAME_WAITER,
-        HLI_NAME_WRITER,        HLI_NAME_FAIR,           HLI_NAME_NOTE, HLI_NAME_TOKEN,
+        HLI_NAME_QUEUE,         HLI_NAME_FENCE,          HLI_NAME_TAG,
+        HLI_NAME_WAITER,        HLI_NAME_WRITER,         HLI_NAME_FAIR,
+        HLI_NAME_NOTE,          HLI_NAME_TOKEN,          HLI_NAME_DATA,
         "redisson_lock_queue:", "redisson_lock_timeout:"};
 
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)

@@ -120,6 +120,8 @@ void hli_name_unref(struct hli_name *name);
 #define HLI_NAME_WRITER "hirelock_rw_writer:" /* of a read-write lock with a waiting writer */
 #define HLI_NAME_FAIR "hirelock_fair:"
 #define HLI_NAME_NOTE "hirelock_note:" /* the note of a once command */
+/* A key of no name, one in each database: since when a master of Redlocks has its data. */
+#define HLI_NAME_DATA "hirelock_data"
 
 /* As Redisson derives one name from another: "prefix{name}", or "prefixname" for a name that has a
  * brace of its own; "{name}suffix", or "namesuffix". Returns the length; a NUL follows. */

@@ -8,14 +8,20 @@
 #include "lease/state/command.h"
 #include "sync/kinds/redlock.h"
 
+#include <string.h>
+
 static int redlock_format_acquire(const struct hli_tenure *tenure, struct hli_op *op,
                                   const struct hli_acquire_request *request)
 {
     struct hli_args args;
 
     hli_command_begin(&args, HLI_SCRIPT_REDLOCK_ACQUIRE, tenure->name);
+    if (request->young_ms > 0)
+        hli_args_key(&args, (struct hli_bytes){HLI_NAME_DATA, strlen(HLI_NAME_DATA)});
     hli_command_field(&args, tenure);
     hli_args_number(&args, request->lease_ms);
+    if (request->young_ms > 0)
+        hli_args_number(&args, request->young_ms);
     return hli_args_end(&args, op);
 }
 
