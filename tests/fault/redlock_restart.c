@@ -251,6 +251,10 @@ Test(redlock_restart, refuses_a_lease_for_which_restarted_masters_are_not_kept_a
     expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.wait_ms = 0, .lease_ms = 2001), &err),
                    HL_EINVAL);
     check_has(err.text, "lease_ms is more than max_lease_ms");
+    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.wait_ms = 0, .min_hold_ms = 2001), &err),
+                   HL_EINVAL);
+    check_has(err.text, "min_hold_ms is more than max_lease_ms");
+    check_int(masters_with("stock"), 0);
 }
 
 /* Also when that takes longer than a server may be out of reach: it answers. */

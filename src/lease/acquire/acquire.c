@@ -36,13 +36,14 @@ int hli_acquire_check_lease(int64_t lease_ms, hl_error *err)
                     ACQUIRE_MIN_LEASE_MS);
 }
 
-int hli_acquire_check_longest(int64_t lease_ms, int64_t longest_ms, hl_error *err)
+int hli_acquire_check_longest(const char *what, int64_t lease_ms, int64_t longest_ms, hl_error *err)
 {
     if (longest_ms == 0 || lease_ms <= longest_ms)
         return 0;
     return hli_fail(err, HL_EINVAL,
-                    "lease_ms is more than max_lease_ms, for which restarted masters have no vote: "
-                    "raise that in all programs first");
+                    "%s is more than max_lease_ms, for which restarted masters have no vote: "
+                    "raise that in all programs first",
+                    what);
 }
 
 int hli_acquire_check(const hl_acquire_options *options, hl_error *err)
@@ -90,6 +91,16 @@ static int acquire_check_grace(const hl_client *client, const hl_acquire_options
     return rc == 0 ? hli_grace_check(client, "min_hold_ms", options->min_hold_ms, err) : rc;
 }
 
+/* A key that rests after its release is forgotten like one that is held. */
+static int acquire_check_restart(const hl_acquire_options *options, int64_t restart_ms,
+                                 hl_error *err)
+{
+    int rc = hli_acquire_check_longest("lease_ms", options->lease_ms, restart_ms, err);
+
+    return rc < 0 ? rc
+                  : hli_acquire_check_longest("min_hold_ms", options->min_hold_ms, restart_ms, err);
+}
+
 int hli_acquire_init(struct hli_acquire *acquire, const struct hli_acquire_spec *spec,
                      hl_error *err)
 {
@@ -100,8 +111,8 @@ int hli_acquire_init(struct hli_acquire *acquire, const struct hli_acquire_spec 
 
     if (rc == 0 && HLI_GRACE_IS_ON(client))
         rc = acquire_check_grace(client, options, err);
-    if (rc == 0 && spec->mode.restart_ms > 0)
-        rc = hli_acquire_check_longest(options->lease_ms, spec->mode.restart_ms, err);
+    if (rc == 0)
+        rc = acquire_check_restart(options, spec->mode.restart_ms, err);
     if (rc < 0)
         return rc;
     if (!owner || (options->on_event && hli_callbacks_want(&client->callbacks) < 0))

@@ -26,8 +26,9 @@ int hli_acquire_run(const struct hli_acquire_spec *spec, const struct hli_comple
 /* May a hold have this lease time? Errors: HL_EINVAL. */
 int hli_acquire_check_lease(int64_t lease_ms, hl_error *err);
 
-/* The same, for a lock that no hold may have for longer than `longest_ms`; 0: any. */
-int hli_acquire_check_longest(int64_t lease_ms, int64_t longest_ms, hl_error *err);
+/* The same of `what`, "lease_ms", for a lock that stands for at most `longest_ms`; 0: any. */
+int hli_acquire_check_longest(const char *what, int64_t lease_ms, int64_t longest_ms,
+                              hl_error *err);
 
 /* Are the options in range? Errors: HL_EINVAL. */
 int hli_acquire_check(const hl_acquire_options *options, hl_error *err);

@@ -116,7 +116,8 @@ static int lock_update_lease(const hl_lock *lock, hl_owner *passed, int64_t leas
         rc = hli_fail(completion->err, HL_ENOTSUP,
                       "a Redlock on several masters keeps the lease of its acquire");
     if (rc == 0 && lock && lock->type->longest_lease)
-        rc = hli_acquire_check_longest(lease_ms, lock->type->longest_lease(lock), completion->err);
+        rc = hli_acquire_check_longest("lease_ms", lease_ms, lock->type->longest_lease(lock),
+                                       completion->err);
     if (rc == 0 && lock)
         rc = hli_owner_read(lock->handle.name->client, passed, completion, &asked.owner);
     return rc < 0 ? rc : hli_handle_run(HLI_HANDLE(lock), &update_kind, &asked, completion);
