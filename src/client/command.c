@@ -217,7 +217,7 @@ static int command_read(struct hli_call *call, const struct hli_reply *reply)
 
 static void command_tell(struct hli_async *async, int code, const hl_error *err)
 {
-    struct client_command *own = command_of(HLI_OF(async, struct hli_call, async));
+    struct client_command *own = command_of(HLI_PART_OF(async, struct hli_call, async));
 
     async->completion.replied(code, own->reply, err, async->completion.arg);
     free(own->reply);

@@ -105,7 +105,7 @@ static void handshake_check_role(struct hli_handshake *handshake, const struct h
 
 static void handshake_done(struct hli_op *op, const struct hli_answer *answer)
 {
-    struct hli_handshake_word *word = HLI_OF(op, struct hli_handshake_word, op);
+    struct hli_handshake_word *word = HLI_PART_OF(op, struct hli_handshake_word, op);
     struct hli_handshake *handshake = word->handshake;
 
     if (answer->verdict == HLI_UNKNOWN || answer->verdict == HLI_UNSENT)
@@ -130,6 +130,7 @@ static bool handshake_send(struct hli_handshake *handshake, handshake_check chec
 
     word->handshake = handshake;
     word->check = check;
+    HLI_PART_IS(&word->op, struct hli_handshake_word, op);
     word->op.done = handshake_done;
     if (!hli_conn_send(handshake->conn, &word->op, HLI_CONN_AT_ONCE))
         return false;

@@ -296,7 +296,7 @@ static void lane_close(struct hli_link *link)
  * next attempt that fails, and so is the next one when the connection of the first lane is lost. */
 static void lane_killed(struct hli_op *op, const struct hli_answer *answer)
 {
-    struct hli_link *link = HLI_OF(op, struct hli_link, kill);
+    struct hli_link *link = HLI_PART_OF(op, struct hli_link, kill);
 
     hli_op_deinit(op);
     if (answer->verdict == HLI_REPLIED || answer->verdict == HLI_FAILED)
@@ -308,6 +308,7 @@ static bool lane_kills_past(struct hli_link *link)
 {
     if (link->kill.bytes)
         return true;
+    HLI_PART_IS(&link->kill, struct hli_link, kill);
     link->kill.done = lane_killed;
     if (hli_handshake_write_kill(&link->handshake[HLI_LINK_COMMANDS].past, &link->kill) == 0 &&
         hli_conn_send(link->first->conn, &link->kill, HLI_CONN_AT_ONCE))

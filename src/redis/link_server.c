@@ -105,7 +105,7 @@ static bool keeps_all(const struct hli_reply *reply)
 /* A server that does not say so (ACL) may forget. */
 static void keeps_answered(struct hli_op *op, const struct hli_answer *answer)
 {
-    struct hli_link *link = HLI_OF(op, struct hli_link, keeps_op);
+    struct hli_link *link = HLI_PART_OF(op, struct hli_link, keeps_op);
     bool is_lost = answer->verdict == HLI_UNKNOWN || answer->verdict == HLI_UNSENT;
     bool is_all = answer->verdict == HLI_REPLIED && keeps_all(answer->reply);
 
@@ -127,6 +127,7 @@ static void keeps_ask(void *arg)
 void hli_link_init_keeps(struct hli_link *link)
 {
     link->ask_keeps = (struct hli_task){.run = keeps_ask, .arg = link};
+    HLI_PART_IS(&link->keeps_op, struct hli_link, keeps_op);
     link->keeps_op.done = keeps_answered;
     link->keeps_op.script = -1;
     atomic_init(&link->keeps, HLI_KEEPS_UNKNOWN);

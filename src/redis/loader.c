@@ -36,7 +36,7 @@ static void loader_note(struct hli_loader *loader, const struct hli_answer *answ
 
 static void load_done(struct hli_op *op, const struct hli_answer *answer)
 {
-    struct loader_load *load = HLI_OF(op, struct loader_load, op);
+    struct loader_load *load = HLI_PART_OF(op, struct loader_load, op);
     struct hli_loader *loader = load->loader;
 
     loader->in_flight &= ~loader_bit(load->script);
@@ -69,6 +69,7 @@ static struct loader_load *load_new(struct hli_loader *loader, int script)
         free(load);
         return NULL;
     }
+    HLI_PART_IS(&load->op, struct loader_load, op);
     load->op.done = load_done;
     load->loader = loader;
     load->script = script;

@@ -8,6 +8,7 @@
 #ifndef HLI_REDIS_OP_H
 #define HLI_REDIS_OP_H
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "redis/answer.h"
 #include "redis/script.h"
@@ -19,7 +20,8 @@
 
 struct hli_op {
     TAILQ_ENTRY(hli_op) link; /* connection mutex, while in flight */
-    char *bytes;              /* the formatted command, owned */
+    HLI_PART
+    char *bytes; /* the formatted command, owned */
     size_t length;
     hli_ns sent_at;        /* set just before it is queued; read in done */
     int script;            /* an hli_script_id, or -1 */

@@ -55,7 +55,7 @@ static void channel_move_away(struct hli_channel *channel);
 
 static void channel_done(struct hli_op *op, const struct hli_answer *answer)
 {
-    struct hli_channel *channel = HLI_OF(op, struct hli_channel, op);
+    struct hli_channel *channel = HLI_PART_OF(op, struct hli_channel, op);
     bool joined = channel->state == HLI_CHANNEL_JOINING;
 
     if (channel->is_interrupted)
@@ -102,6 +102,7 @@ static bool channel_write(struct hli_channel *channel, struct hli_op *op, bool j
 
 static bool channel_send(struct hli_channel *channel, bool joins, enum hli_conn_when when)
 {
+    HLI_PART_IS(&channel->op, struct hli_channel, op);
     channel->op.done = channel_done;
     return channel_write(channel, &channel->op, joins) &&
            hli_conn_send(channel->pubsub->conn, &channel->op, when);
@@ -275,7 +276,7 @@ static bool channel_is_entered(const struct hli_channel_name *name)
 
 static void channel_left(struct hli_op *op, const struct hli_answer *answer)
 {
-    struct hli_channel *channel = HLI_OF(op, struct hli_channel, leave);
+    struct hli_channel *channel = HLI_PART_OF(op, struct hli_channel, leave);
 
     (void)answer;
     channel->is_interrupted = false;
@@ -291,6 +292,7 @@ static void pubsub_write_leave(struct hli_map_node *node, void *arg)
     struct hli_channel_name *name = pubsub_name_of(node);
     bool *is_whole = arg;
 
+    HLI_PART_IS(&name->channel->leave, struct hli_channel, leave);
     name->channel->leave.done = channel_left;
     if (channel_is_entered(name) && !channel_write(name->channel, &name->channel->leave, false))
         *is_whole = false;
@@ -390,8 +392,8 @@ static struct hli_channel *pubsub_channel_of(const struct hli_pubsub *pubsub,
 static const struct hli_channel *channel_of(const struct hli_op *op)
 {
     if (op && op->done == channel_done)
-        return HLI_OF(op, struct hli_channel, op);
-    return op && op->done == channel_left ? HLI_OF(op, struct hli_channel, leave) : NULL;
+        return HLI_PART_OF(op, struct hli_channel, op);
+    return op && op->done == channel_left ? HLI_PART_OF(op, struct hli_channel, leave) : NULL;
 }
 
 /* "MOVED 3999 127.0.0.1:6381" answers only a request about this slot, and "sunsubscribe" only one

@@ -49,7 +49,7 @@ static bool relogin_is_accepted(struct hli_relogin *relogin, const struct hli_an
 
 static struct hli_relogin *relogin_of(struct hli_op *op)
 {
-    return HLI_OF(op, struct hli_relogin, auth);
+    return HLI_PART_OF(op, struct hli_relogin, auth);
 }
 
 static void relogin_has_ended(struct hli_relogin *relogin)
@@ -86,6 +86,7 @@ void hli_relogin_answered(struct hli_relogin *relogin, const hl_error *err)
 {
     struct hli_op *op = &relogin->auth;
 
+    HLI_PART_IS(op, struct hli_relogin, auth);
     relogin->is_asking = false;
     hli_timer_clear(relogin->loop, &relogin->timer);
     if (err) {

@@ -54,7 +54,7 @@ static bool inquiry_say_auth(struct hli_inquiry *inquiry)
 
 static void inquiry_auth_done(struct hli_op *op, const struct hli_answer *answer)
 {
-    struct hli_inquiry *inquiry = HLI_OF(op, struct hli_inquiry, auth);
+    struct hli_inquiry *inquiry = HLI_PART_OF(op, struct hli_inquiry, auth);
 
     hli_op_wipe(op);
     if (answer->verdict != HLI_UNKNOWN)
@@ -136,6 +136,7 @@ void hli_inquiry_init(struct hli_inquiry *inquiry, const struct hli_inquiry_setu
     hli_conn_init(&inquiry->conn, setup->loop, &setup->events->conn, setup->arg);
     inquiry->conn.request_timeout_ms = setup->settings->request_timeout_ms;
     inquiry->conn.secret = inquiry->secret;
+    HLI_PART_IS(&inquiry->auth, struct hli_inquiry, auth);
     inquiry->auth.done = inquiry_auth_done;
 }
 

@@ -106,7 +106,7 @@ static void scout_on_slots(struct hli_scout *scout, const struct hli_answer *ans
 
 static void scout_word_done(struct hli_op *op, const struct hli_answer *answer)
 {
-    struct hli_scout_word *word = HLI_OF(op, struct hli_scout_word, op);
+    struct hli_scout_word *word = HLI_PART_OF(op, struct hli_scout_word, op);
     struct hli_scout *scout = word->scout;
 
     if (!scout->is_out || answer->verdict == HLI_UNKNOWN)
@@ -193,6 +193,7 @@ void hli_scout_init(struct hli_scout *scout, struct hli_loop *loop,
     scout->timer = (struct hli_timer){.run = scout_on_timer, .arg = scout};
     for (int i = 0; i < HLI_SCOUT_WORDS; i++) {
         scout->word[i].scout = scout;
+        HLI_PART_IS(&scout->word[i].op, struct hli_scout_word, op);
         scout->word[i].op.done = scout_word_done;
     }
 }

@@ -206,7 +206,7 @@ static void (*const sentinel_read[HLI_SENTINEL_WORDS])(struct hli_sentinel *sent
 
 static void sentinel_request_done(struct hli_op *op, const struct hli_answer *answer)
 {
-    struct hli_sentinel_request *request = HLI_OF(op, struct hli_sentinel_request, op);
+    struct hli_sentinel_request *request = HLI_PART_OF(op, struct hli_sentinel_request, op);
     struct hli_sentinel *sentinel = request->sentinel;
     size_t index = (size_t)(request - sentinel->request);
 
@@ -248,6 +248,7 @@ void hli_sentinel_init(struct hli_sentinel *sentinel, const struct hli_inquiry_s
     hli_sentinel_word_init(&sentinel->said);
     for (int i = 0; i < HLI_SENTINEL_WORDS; i++) {
         sentinel->request[i].sentinel = sentinel;
+        HLI_PART_IS(&sentinel->request[i].op, struct hli_sentinel_request, op);
         sentinel->request[i].op.done = sentinel_request_done;
     }
     sentinel->request[SENTINEL_UNSUBSCRIBE].op.more_replies = 1;

@@ -65,6 +65,7 @@ static void acquire_start_clock(struct hli_acquire *acquire, int64_t wait_ms, hl
     hl_client *client = acquire->name->client;
 
     hli_wait_init(wait, client, wait_ms, err);
+    HLI_PART_IS(wait, struct hli_acquire, wait);
     wait->check = acquire_check;
     wait->awaits_message = acquire_awaits_grant;
     wait->check_at = wait->first_check_at = hli_earlier(
@@ -169,7 +170,7 @@ static struct hli_waiter_tag *acquire_plan_tag(struct hli_acquire *acquire, hli_
 
 static bool acquire_check(struct hli_wait *wait, hli_ns now)
 {
-    struct hli_acquire *acquire = HLI_OF(wait, struct hli_acquire, wait);
+    struct hli_acquire *acquire = HLI_PART_OF(wait, struct hli_acquire, wait);
     struct hli_waiter_tag *tag = NULL;
     struct hli_turn turn;
 
@@ -196,7 +197,7 @@ static bool acquire_check(struct hli_wait *wait, hli_ns now)
  * release does. */
 static bool acquire_awaits_grant(struct hli_wait *wait)
 {
-    struct hli_name *name = HLI_OF(wait, struct hli_acquire, wait)->name;
+    struct hli_name *name = HLI_PART_OF(wait, struct hli_acquire, wait)->name;
 
     hli_mutex_lock(&name->mutex);
     bool awaits = !wait->is_finished && hli_tenure_is_contending(name->current);
@@ -467,7 +468,7 @@ struct acquire_call {
 
 static struct acquire_call *acquire_call_of(struct hli_async *async)
 {
-    return HLI_OF(async, struct acquire_call, async);
+    return HLI_PART_OF(async, struct acquire_call, async);
 }
 
 static void acquire_call_freed(struct hli_async *async)
@@ -498,6 +499,7 @@ int hli_acquire_run(const struct hli_acquire_spec *spec, const struct hli_comple
     if (!call)
         return hli_no_memory(NULL);
     hli_async_init(&call->async, &call->acquire.wait, acquire_call_freed);
+    HLI_PART_IS(&call->async, struct acquire_call, async);
     call->async.settle = acquire_call_settle;
     call->async.completion = *completion;
     int rc = hli_acquire_init(&call->acquire, spec, &call->async.err);

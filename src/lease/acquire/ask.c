@@ -401,7 +401,7 @@ void hli_ask_answered(struct hli_turn *turn, struct hli_tenure *tenure,
 
 void hli_ask_done(struct hli_op *op, const struct hli_answer *answer)
 {
-    struct hli_tenure *tenure = HLI_OF(op, struct hli_tenure, ask);
+    struct hli_tenure *tenure = HLI_PART_OF(op, struct hli_tenure, ask);
     struct hli_turn turn;
 
     hli_turn_begin(&turn, tenure->name);

@@ -92,7 +92,7 @@ void hli_async_init(struct hli_async *async, struct hli_wait *wait,
 
 static void async_run(struct hli_callback *callback)
 {
-    struct hli_async *async = HLI_OF(callback, struct hli_async, callback);
+    struct hli_async *async = HLI_PART_OF(callback, struct hli_async, callback);
     int code = async->settle ? async->settle(async) : async->wait->code;
     const hl_error *err = code < 0 ? &async->err : NULL;
 
@@ -121,6 +121,7 @@ int hli_async_begin(struct hli_async *async, void (*start)(struct hli_async *asy
     wait->timer = &async->timer;
     if (!wait->finished)
         wait->finished = hli_async_finished;
+    HLI_PART_IS(&async->callback, struct hli_async, callback);
     async->callback.run = async_run;
     hli_async_ref(async); /* this function's: the call may be over before the timer is set */
     start(async);

@@ -52,6 +52,7 @@ struct hli_completion {
  * becomes the completion's; the timer's; and those that the call itself takes, for a request in
  * flight. */
 struct hli_async {
+    HLI_PART
     struct hli_ref ref;
     struct hli_wait *wait; /* immutable once the call has begun, as all below */
     struct hli_completion completion;

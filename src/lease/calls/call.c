@@ -20,7 +20,7 @@ static void call_tell(struct hli_async *async, int code, const hl_error *err);
 
 static struct hli_call *call_of(struct hli_async *async)
 {
-    return HLI_OF(async, struct hli_call, async);
+    return HLI_PART_OF(async, struct hli_call, async);
 }
 
 static void call_freed(struct hli_async *async)
@@ -43,10 +43,12 @@ struct hli_call *hli_call_new(const struct hli_call_kind *kind, hl_client *clien
     if (!call)
         return NULL;
     hli_async_init(&call->async, &call->wait, call_freed);
+    HLI_PART_IS(&call->async, struct hli_call, async);
     call->async.tell = call_tell;
     hli_client_ref(client);
     call->client = client;
     call->kind = kind;
+    HLI_PART_IS(&call->op, struct hli_call, op);
     call->op.done = call_done;
     hli_mutex_init(&call->mutex);
     hli_call_set_timeout(call, -1);
@@ -58,6 +60,7 @@ void hli_call_set_timeout(struct hli_call *call, int64_t timeout_ms)
     struct hli_wait *wait = &call->wait;
 
     hli_wait_init(wait, call->client, timeout_ms, &call->async.err);
+    HLI_PART_IS(wait, struct hli_call, wait);
     wait->check = call_check;
     wait->check_at = wait->first_check_at = hli_earlier(
         wait->deadline, hli_after_ms(wait->started, call->client->settings.outage_timeout_ms));
@@ -147,7 +150,7 @@ static bool call_time_out(struct hli_call *call, hli_ns now)
 
 static bool call_check(struct hli_wait *wait, hli_ns now)
 {
-    struct hli_call *call = HLI_OF(wait, struct hli_call, wait);
+    struct hli_call *call = HLI_PART_OF(wait, struct hli_call, wait);
     hli_ns outage_at = hli_after_ms(wait->started, call->client->settings.outage_timeout_ms);
     bool ends = false;
 
@@ -362,7 +365,7 @@ static int call_failure(const struct hli_call *call, const struct hli_answer *an
 
 static void call_done(struct hli_op *op, const struct hli_answer *answer)
 {
-    struct hli_call *call = HLI_OF(op, struct hli_call, op);
+    struct hli_call *call = HLI_PART_OF(op, struct hli_call, op);
 
     if (answer->verdict == HLI_REPLIED) {
         call_read(call, answer);
@@ -460,7 +463,7 @@ static int call_block(struct hli_call *call)
 
 static void call_finished(struct hli_wait *wait)
 {
-    call_settle(HLI_OF(wait, struct hli_call, wait));
+    call_settle(HLI_PART_OF(wait, struct hli_call, wait));
     hli_async_finished(wait);
 }
 

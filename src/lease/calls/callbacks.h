@@ -8,6 +8,7 @@
 #ifndef HLI_LEASE_CALLS_CALLBACKS_H
 #define HLI_LEASE_CALLS_CALLBACKS_H
 
+#include "base/check.h"
 #include "base/thread.h"
 #include "base/wakefd.h"
 
@@ -17,6 +18,7 @@
 /* One entry of the queue, embedded in another object. The queue removes it before it calls `run`;
  * from then on `run` owns it. */
 struct hli_callback {
+    HLI_PART
     STAILQ_ENTRY(hli_callback) link;
     void (*run)(struct hli_callback *callback);
 };

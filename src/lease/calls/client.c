@@ -154,7 +154,7 @@ struct client_line {
 
 static void client_tell_line(struct hli_callback *callback)
 {
-    struct client_line *line = HLI_OF(callback, struct client_line, callback);
+    struct client_line *line = HLI_PART_OF(callback, struct client_line, callback);
 
     line->client->settings.on_log(line->level, line->text, line->client->settings.arg);
     free(line);
@@ -169,6 +169,7 @@ void hli_log(hl_client *client, hl_log_level level, const char *format, ...)
     struct client_line *line = calloc(1, sizeof(*line));
     if (!line)
         return;
+    HLI_PART_IS(&line->callback, struct client_line, callback);
     line->callback.run = client_tell_line;
     line->client = client;
     line->level = level;
@@ -187,7 +188,7 @@ struct client_event {
 
 static void client_tell_event(struct hli_callback *callback)
 {
-    struct client_event *posted = HLI_OF(callback, struct client_event, callback);
+    struct client_event *posted = HLI_PART_OF(callback, struct client_event, callback);
     const hl_event event = {.size = sizeof(event),
                             .kind = posted->kind,
                             .reason = posted->reason,
@@ -205,6 +206,7 @@ void hli_client_tell(hl_client *client, const hl_event *event)
     struct client_event *posted = calloc(1, sizeof(*posted));
     if (!posted)
         return;
+    HLI_PART_IS(&posted->callback, struct client_event, callback);
     posted->callback.run = client_tell_event;
     posted->client = client;
     posted->kind = event->kind;

@@ -23,6 +23,7 @@ struct hl_cancel {
 };
 
 struct hli_wait {
+    HLI_PART
     hl_client *client; /* borrowed: the call has a reference */
     hli_ns started;
     hli_ns deadline;                   /* of the caller's wait time */

@@ -460,7 +460,8 @@ static void release_note_problem(struct hli_tenure *tenure, const struct hli_ans
     tenure->is_release_put_off = true;
     if (!tenure->releaser)
         return;
-    struct hli_release_wait *released = HLI_OF(tenure->releaser, struct hli_release_wait, wait);
+    struct hli_release_wait *released =
+        HLI_PART_OF(tenure->releaser, struct hli_release_wait, wait);
     snprintf(released->problem, sizeof(released->problem), "%s", answer->text);
 }
 
@@ -469,7 +470,7 @@ static const char *release_problem(const struct hli_tenure *tenure, const char *
     if (!tenure->releaser)
         return otherwise;
     const struct hli_release_wait *released =
-        HLI_OF(tenure->releaser, struct hli_release_wait, wait);
+        HLI_PART_OF(tenure->releaser, struct hli_release_wait, wait);
     return released->problem[0] ? released->problem : otherwise;
 }
 
@@ -531,7 +532,7 @@ static void release_answered(struct hli_turn *turn, struct hli_tenure *tenure,
 
 static void release_done(struct hli_op *op, const struct hli_answer *answer)
 {
-    struct hli_tenure *tenure = HLI_OF(op, struct hli_tenure, release);
+    struct hli_tenure *tenure = HLI_PART_OF(op, struct hli_tenure, release);
     struct hli_turn turn;
 
     hli_turn_begin(&turn, tenure->name);

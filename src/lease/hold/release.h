@@ -17,6 +17,7 @@ struct hli_release_mode {
 
 /* A call of release that waits for its answer, for one request timeout at most. */
 struct hli_release_wait {
+    HLI_PART
     struct hli_wait wait;
     struct hli_name *name; /* borrowed from the call */
     char problem[128];     /* name mutex: why there is no answer yet */

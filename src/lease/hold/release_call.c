@@ -10,7 +10,7 @@
 
 static bool release_call_check(struct hli_wait *wait, hli_ns now)
 {
-    struct hli_release_wait *released = HLI_OF(wait, struct hli_release_wait, wait);
+    struct hli_release_wait *released = HLI_PART_OF(wait, struct hli_release_wait, wait);
     struct hli_turn turn;
 
     hli_turn_begin(&turn, released->name);
@@ -26,6 +26,7 @@ void hli_release_wait_init(struct hli_release_wait *released, struct hli_name *n
     released->name = name;
     released->problem[0] = '\0';
     hli_wait_init(&released->wait, name->client, name->client->settings.request_timeout_ms, err);
+    HLI_PART_IS(&released->wait, struct hli_release_wait, wait);
     released->wait.check = release_call_check;
 }
 
@@ -73,7 +74,7 @@ struct release_call {
 
 static struct release_call *release_call_of(struct hli_async *async)
 {
-    return HLI_OF(async, struct release_call, async);
+    return HLI_PART_OF(async, struct release_call, async);
 }
 
 static void release_call_freed(struct hli_async *async)
@@ -104,6 +105,7 @@ int hli_release_run(struct hli_name *name, struct hl_owner *owner,
     if (!call)
         return hli_no_memory(NULL);
     hli_async_init(&call->async, &call->released.wait, release_call_freed);
+    HLI_PART_IS(&call->async, struct release_call, async);
     call->async.settle = release_call_settle;
     call->async.completion = *completion;
     hli_release_wait_init(&call->released, name, &call->async.err);

@@ -26,6 +26,7 @@ void hli_renewal_init(struct hli_renewal *renewal, hl_client *client,
 {
     *renewal = (struct hli_renewal){.client = client, .queue = queue, .done = done};
     renewal->task = (struct hli_task){.run = renewal_send, .arg = renewal};
+    HLI_PART_IS(&renewal->op, struct hli_renewal, op);
     renewal->op.done = renewal_answered;
     renewal->op.is_wanted = renewal_op_is_wanted;
     STAILQ_INIT(&renewal->tenures);
@@ -168,7 +169,7 @@ static void renewal_send_formatted(struct hli_renewal *renewal)
  * thread may have sent since this was formatted. */
 static bool renewal_op_is_wanted(const struct hli_op *op)
 {
-    const struct hli_renewal *renewal = HLI_OF(op, struct hli_renewal, op);
+    const struct hli_renewal *renewal = HLI_PART_OF(op, struct hli_renewal, op);
     const struct hli_tenure *tenure;
 
     STAILQ_FOREACH (tenure, &renewal->tenures, renewal_link)
@@ -392,7 +393,7 @@ static bool renewal_is_split(const struct hli_renewal *renewal, const struct hli
  * moves and the keys are at two nodes. */
 static void renewal_answered(struct hli_op *op, const struct hli_answer *answer)
 {
-    struct hli_renewal *renewal = HLI_OF(op, struct hli_renewal, op);
+    struct hli_renewal *renewal = HLI_PART_OF(op, struct hli_renewal, op);
     bool is_meant = answer->verdict == HLI_REPLIED && renewal_is_meant(renewal, answer->reply);
 
     if (answer->verdict == HLI_REPLIED && !is_meant)

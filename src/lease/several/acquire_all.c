@@ -29,7 +29,7 @@ void hli_acquire_all_kick(struct hli_acquire_all *all)
 static void acquire_all_part_finished(struct hli_wait *wait)
 {
     struct hli_member *member =
-        HLI_OF(HLI_OF(wait, struct hli_acquire, wait), struct hli_member, acquire);
+        HLI_PART_OF(HLI_PART_OF(wait, struct hli_acquire, wait), struct hli_member, acquire);
     struct hli_acquire_all *all = member->all;
 
     atomic_store(&member->state, HLI_MEMBER_DONE);

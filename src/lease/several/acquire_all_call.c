@@ -16,7 +16,7 @@ enum {
 
 static void acquire_all_freed(struct hli_async *async)
 {
-    struct hli_acquire_all *all = HLI_OF(async, struct hli_acquire_all, async);
+    struct hli_acquire_all *all = HLI_PART_OF(async, struct hli_acquire_all, async);
 
     for (size_t i = 0; i < all->count; i++)
         hli_acquire_deinit(&all->members[i].acquire);
@@ -61,7 +61,7 @@ static hli_ns acquire_all_check_soon(struct hli_acquire_all *all, hli_ns now)
  * outage. */
 static bool acquire_all_check(struct hli_wait *wait, hli_ns now)
 {
-    struct hli_acquire_all *all = HLI_OF(wait, struct hli_acquire_all, wait);
+    struct hli_acquire_all *all = HLI_PART_OF(wait, struct hli_acquire_all, wait);
     struct hli_member *member = acquire_all_awaited(all);
 
     if (member) {
@@ -78,7 +78,7 @@ static bool acquire_all_check(struct hli_wait *wait, hli_ns now)
 /* The call's thread listens to the first member's server. */
 static bool acquire_all_awaits_message(struct hli_wait *wait)
 {
-    struct hli_acquire_all *all = HLI_OF(wait, struct hli_acquire_all, wait);
+    struct hli_acquire_all *all = HLI_PART_OF(wait, struct hli_acquire_all, wait);
     struct hli_member *member = acquire_all_awaited(all);
 
     return member && member->acquire.name->client == all->members[0].acquire.name->client &&
@@ -95,6 +95,7 @@ static void acquire_all_init(struct hli_acquire_all *all, const struct hli_acqui
     bool is_try = options->wait_ms == HL_NO_WAIT;
 
     hli_async_init(&all->async, &all->wait, acquire_all_freed);
+    HLI_PART_IS(&all->async, struct hli_acquire_all, async);
     all->async.settle = acquire_all_settle;
     all->async.completion = *completion;
     all->options = *options;
@@ -104,6 +105,7 @@ static void acquire_all_init(struct hli_acquire_all *all, const struct hli_acqui
     if (all->span)
         hli_span_ref(all->span);
     hli_wait_init(&all->wait, what->client, is_try ? HL_WAIT_FOREVER : options->wait_ms, err);
+    HLI_PART_IS(&all->wait, struct hli_acquire_all, wait);
     all->wait.span = what->span;
     all->wait.check = acquire_all_check;
     all->wait.awaits_message = acquire_all_awaits_message;
@@ -128,6 +130,7 @@ static int acquire_all_add_part(struct hli_acquire_all *all, const struct hli_ac
     rc = hli_acquire_init(&member->acquire, &own, all->wait.err);
     if (rc < 0)
         return rc;
+    HLI_PART_IS(&member->acquire, struct hli_member, acquire);
     member->all = all;
     member->acquire.wait.err = &member->err;
     member->acquire.wait.deadline = all->wait.deadline;
@@ -261,7 +264,7 @@ static int acquire_all_settle_held(struct hli_acquire_all *all)
 /* The thread of a blocking call has entered the clients already. */
 static int acquire_all_settle(struct hli_async *async)
 {
-    struct hli_acquire_all *all = HLI_OF(async, struct hli_acquire_all, async);
+    struct hli_acquire_all *all = HLI_PART_OF(async, struct hli_acquire_all, async);
 
     if (all->wait.code < 0)
         return all->wait.code;
@@ -276,7 +279,7 @@ static int acquire_all_settle(struct hli_async *async)
 
 static void acquire_all_start(struct hli_async *async)
 {
-    struct hli_acquire_all *all = HLI_OF(async, struct hli_acquire_all, async);
+    struct hli_acquire_all *all = HLI_PART_OF(async, struct hli_acquire_all, async);
 
     if (!async->completion.is_async) {
         for (size_t i = 0; i < all->count; i++)

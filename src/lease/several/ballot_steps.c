@@ -280,8 +280,8 @@ static void ballot_kick(struct hli_ballot *ballot)
 static void ballot_send(struct hli_op *op)
 {
     bool asks = op->done == hli_ask_done;
-    struct hli_ballot *ballot = hli_ballot_of(asks ? HLI_OF(op, struct hli_tenure, ask)
-                                                   : HLI_OF(op, struct hli_tenure, release));
+    struct hli_ballot *ballot = hli_ballot_of(asks ? HLI_PART_OF(op, struct hli_tenure, ask)
+                                                   : HLI_PART_OF(op, struct hli_tenure, release));
 
     op->sent_at = hli_now();
     atomic_store(asks ? &ballot->asks : &ballot->releases, true);

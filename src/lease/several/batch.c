@@ -13,7 +13,7 @@ static void batch_done(struct hli_op *op, const struct hli_answer *answer);
 /* Is the request still to be sent? If one tenure is over, the others ask anew. */
 static bool batch_is_wanted(const struct hli_op *op)
 {
-    const struct hli_batch *batch = HLI_OF(op, struct hli_batch, op);
+    const struct hli_batch *batch = HLI_PART_OF(op, struct hli_batch, op);
 
     for (size_t i = 0; i < batch->count; i++)
         if (!hli_op_is_wanted(batch->ops[i]))
@@ -24,6 +24,7 @@ static bool batch_is_wanted(const struct hli_op *op)
 int hli_batch_init(struct hli_batch *batch, size_t count)
 {
     *batch = (struct hli_batch){.op = {.done = batch_done, .is_wanted = batch_is_wanted}};
+    HLI_PART_IS(&batch->op, struct hli_batch, op);
     batch->ops = calloc(count, sizeof(struct hli_op *));
     return batch->ops ? 0 : HL_ENOMEM;
 }
@@ -79,7 +80,7 @@ static size_t batch_busy_one(const struct hli_batch *batch, const struct hli_ans
 
 static void batch_done(struct hli_op *op, const struct hli_answer *answer)
 {
-    struct hli_batch *batch = HLI_OF(op, struct hli_batch, op);
+    struct hli_batch *batch = HLI_PART_OF(op, struct hli_batch, op);
 
     /* In another term each name decides anew: in its grace it is not asked for. */
     if (answer->verdict == HLI_BOUNCED && hli_op_is_wanted(op) &&

@@ -48,7 +48,7 @@ void hli_member_give_back(struct hli_member *member)
 bool hli_member_withdraw(struct hli_member *member, struct hli_op *op,
                          const struct hli_answer *answer)
 {
-    struct hli_tenure *tenure = op ? HLI_OF(op, struct hli_tenure, ask) : NULL, *outer = NULL;
+    struct hli_tenure *tenure = op ? HLI_PART_OF(op, struct hli_tenure, ask) : NULL, *outer = NULL;
     struct hli_turn turn;
 
     hli_turn_begin(&turn, member->acquire.name);

@@ -32,7 +32,7 @@ struct release_all {
 
 static struct release_all *release_all_of(struct hli_async *async)
 {
-    return HLI_OF(async, struct release_all, async);
+    return HLI_PART_OF(async, struct release_all, async);
 }
 
 static void release_all_freed(struct hli_async *async)
@@ -110,8 +110,8 @@ static void release_all_has_one_less(struct release_all *all)
 
 static void release_all_member_finished(struct hli_wait *wait)
 {
-    struct release_all_member *member =
-        HLI_OF(HLI_OF(wait, struct hli_release_wait, wait), struct release_all_member, released);
+    struct release_all_member *member = HLI_PART_OF(
+        HLI_PART_OF(wait, struct hli_release_wait, wait), struct release_all_member, released);
     struct release_all *all = member->all;
 
     release_all_has_one_less(all);
@@ -123,7 +123,7 @@ static void release_all_member_finished(struct hli_wait *wait)
  */
 static bool release_all_check(struct hli_wait *wait, hli_ns now)
 {
-    struct release_all *all = HLI_OF(wait, struct release_all, wait);
+    struct release_all *all = HLI_PART_OF(wait, struct release_all, wait);
     bool is_late = now >= wait->deadline || (all->span && hli_span_is_closing(all->span));
 
     for (size_t i = 0; i < all->count; i++) {
@@ -173,6 +173,7 @@ static void release_all_add_part(struct release_all *all, const struct hli_relea
     member->mode = item->mode;
     member->is_closed = item->is_closed;
     hli_release_wait_init(&member->released, item->name, &member->err);
+    HLI_PART_IS(&member->released, struct release_all_member, released);
     if (item->is_closed)
         member->released.wait.code = hli_name_refuse(&member->err, HL_ECLOSED, item->name,
                                                      HL_CALL_RELEASE, hl_err_text(HL_ECLOSED));
@@ -206,6 +207,7 @@ static struct release_all *release_all_new(const struct hli_release_all_spec *wh
     if (!all)
         return NULL;
     hli_async_init(&all->async, &all->wait, release_all_freed);
+    HLI_PART_IS(&all->async, struct release_all, async);
     all->async.settle = release_all_settle;
     all->async.completion = *completion;
     all->owner = what->owner;
@@ -215,6 +217,7 @@ static struct release_all *release_all_new(const struct hli_release_all_spec *wh
         hli_span_ref(all->span);
     hli_wait_init(&all->wait, what->client, what->client->settings.request_timeout_ms,
                   completion->is_async ? &all->async.err : completion->err);
+    HLI_PART_IS(&all->wait, struct release_all, wait);
     all->wait.span = what->span;
     all->wait.check = release_all_check;
     if (release_all_add_batches(all, what, clients) < 0) {
@@ -228,7 +231,7 @@ static struct release_all *release_all_new(const struct hli_release_all_spec *wh
 
 static const struct hli_name *release_all_name_of(struct hli_op *op)
 {
-    return HLI_OF(op, struct hli_tenure, release)->name;
+    return HLI_PART_OF(op, struct hli_tenure, release)->name;
 }
 
 /* One request can release names of one slot, whose requests take one lane. */

@@ -26,14 +26,15 @@ static void vote_report(struct hli_vote *vote, enum hli_vote_state state)
 
 static void vote_answered(struct hli_wait *wait)
 {
-    vote_report(HLI_OF(HLI_OF(wait, struct hli_acquire, wait), struct hli_vote, acquire),
+    vote_report(HLI_PART_OF(HLI_PART_OF(wait, struct hli_acquire, wait), struct hli_vote, acquire),
                 HLI_VOTE_ANSWERED);
 }
 
 static void vote_released(struct hli_wait *wait)
 {
-    vote_report(HLI_OF(HLI_OF(wait, struct hli_release_wait, wait), struct hli_vote, released),
-                HLI_VOTE_RELEASED);
+    vote_report(
+        HLI_PART_OF(HLI_PART_OF(wait, struct hli_release_wait, wait), struct hli_vote, released),
+        HLI_VOTE_RELEASED);
 }
 
 /* A client that is closed counts as a master that does not answer. */
@@ -58,6 +59,7 @@ static int vote_init_acquire(struct hli_vote *vote, const struct hli_vote_spec *
 
     hli_vote_deinit(vote);
     int rc = hli_acquire_init(&vote->acquire, &acquire, &vote->err);
+    HLI_PART_IS(&vote->acquire, struct hli_vote, acquire);
     vote->has_acquire = rc == 0;
     vote->acquire.wait.finished = vote_answered;
     return rc;
@@ -210,6 +212,7 @@ void hli_vote_release(struct hli_vote *vote)
 
     atomic_store(&vote->state, HLI_VOTE_RELEASES);
     hli_release_wait_init(&vote->released, vote->name, &vote->err);
+    HLI_PART_IS(&vote->released, struct hli_vote, released);
     vote->released.wait.finished = vote_released;
     if (!hli_client_visit(client)) {
         vote_drop(vote);

@@ -42,14 +42,14 @@ static void notice_tell(struct hli_tenure *tenure, struct hli_notice *notice)
 
 static void notice_run_warning(struct hli_callback *callback)
 {
-    struct hli_notice *notice = HLI_OF(callback, struct hli_notice, callback);
+    struct hli_notice *notice = HLI_PART_OF(callback, struct hli_notice, callback);
 
     notice_tell(HLI_OF(notice, struct hli_tenure, warning), notice);
 }
 
 static void notice_run_loss(struct hli_callback *callback)
 {
-    struct hli_notice *notice = HLI_OF(callback, struct hli_notice, callback);
+    struct hli_notice *notice = HLI_PART_OF(callback, struct hli_notice, callback);
 
     notice_tell(HLI_OF(notice, struct hli_tenure, loss), notice);
 }
@@ -63,6 +63,7 @@ static void notice_queue(struct hli_turn *turn, struct hli_tenure *tenure,
     if (notice->is_queued || !is_listened_to)
         return;
     notice->is_queued = true;
+    HLI_PART_IS(&notice->callback, struct hli_notice, callback);
     notice->callback.run = notice == &tenure->loss ? notice_run_loss : notice_run_warning;
     hli_tenure_ref(tenure); /* the notice's, dropped after delivery */
     hli_turn_tell(turn, &notice->callback);

@@ -62,6 +62,8 @@ struct hli_tenure *hli_tenure_new(struct hli_name *name, uint64_t number)
     tenure->name = name;
     tenure->number = number;
     tenure->visit_at = HLI_NEVER;
+    HLI_PART_IS(&tenure->ask, struct hli_tenure, ask);
+    HLI_PART_IS(&tenure->release, struct hli_tenure, release);
     return tenure;
 }
 

@@ -46,7 +46,7 @@ struct hli_op *hli_turn_take(struct hli_turn *turn, struct hli_op *op)
  * release comes behind all its other requests, or they are not sent. */
 static bool turn_is_wanted(const struct hli_op *op)
 {
-    return !hli_tenure_is_over(HLI_OF(op, struct hli_tenure, ask));
+    return !hli_tenure_is_over(HLI_PART_OF(op, struct hli_tenure, ask));
 }
 
 /* What makes a hold, or makes it longer, must be on as many replicas as the hold needs. */

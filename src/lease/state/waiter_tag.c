@@ -39,13 +39,13 @@ static void waiter_tag_send(struct hli_waiter_tag *tag, struct hli_op *op)
  * sent. */
 static bool waiter_tag_is_wanted(const struct hli_op *op)
 {
-    return !atomic_load(&HLI_OF(op, struct hli_waiter_tag, write)->is_over);
+    return !atomic_load(&HLI_PART_OF(op, struct hli_waiter_tag, write)->is_over);
 }
 
 /* After any other failure the next write is soon enough. */
 static void waiter_tag_written(struct hli_op *op, const struct hli_answer *answer)
 {
-    struct hli_waiter_tag *tag = HLI_OF(op, struct hli_waiter_tag, write);
+    struct hli_waiter_tag *tag = HLI_PART_OF(op, struct hli_waiter_tag, write);
 
     if (answer->verdict == HLI_BOUNCED && !atomic_load(&tag->is_over)) {
         waiter_tag_send(tag, op);
@@ -60,7 +60,7 @@ static void waiter_tag_written(struct hli_op *op, const struct hli_answer *answe
 /* A tag that is not removed expires. */
 static void waiter_tag_removed(struct hli_op *op, const struct hli_answer *answer)
 {
-    struct hli_waiter_tag *tag = HLI_OF(op, struct hli_waiter_tag, removal);
+    struct hli_waiter_tag *tag = HLI_PART_OF(op, struct hli_waiter_tag, removal);
 
     if (answer->verdict == HLI_BOUNCED)
         waiter_tag_send(tag, op);
@@ -108,8 +108,10 @@ static struct hli_waiter_tag *waiter_tag_new(hl_client *client)
     hli_ref_init(&tag->ref); /* the call's */
     hli_client_ref(client);
     tag->client = client;
+    HLI_PART_IS(&tag->write, struct hli_waiter_tag, write);
     tag->write.done = waiter_tag_written;
     tag->write.is_wanted = waiter_tag_is_wanted;
+    HLI_PART_IS(&tag->removal, struct hli_waiter_tag, removal);
     tag->removal.done = waiter_tag_removed;
     return tag;
 }

@@ -34,6 +34,7 @@ struct hli_acquire_mode {
 };
 
 struct hli_acquire {
+    HLI_PART
     struct hli_wait wait;
     TAILQ_ENTRY(hli_acquire) link; /* name mutex: in the name's waiters */
     bool is_waiting;               /* name mutex, as the next three */

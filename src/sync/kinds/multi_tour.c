@@ -68,7 +68,7 @@ static void multi_tour_free(struct multi_tour *tour)
 
 static void multi_tour_tell(struct hli_callback *callback)
 {
-    struct multi_tour *tour = HLI_OF(callback, struct multi_tour, callback);
+    struct multi_tour *tour = HLI_PART_OF(callback, struct multi_tour, callback);
     const hl_error *err = tour->code < 0 ? &tour->err : NULL;
     const struct hli_completion *completion = &tour->completion;
 
@@ -85,6 +85,7 @@ static void multi_tour_end(struct multi_tour *tour)
 {
     hl_client *client = tour->client;
 
+    HLI_PART_IS(&tour->callback, struct multi_tour, callback);
     tour->callback.run = multi_tour_tell;
     if (!tour->multi->span || hli_client_enter(client) < 0) {
         multi_tour_tell(&tour->callback);

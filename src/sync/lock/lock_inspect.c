@@ -68,7 +68,7 @@ static void inspect_settle(struct hli_call *call, int code)
 
 static void inspect_tell(struct hli_async *async, int code, const hl_error *err)
 {
-    struct lock_inspect *inspect = lock_inspect_of(HLI_OF(async, struct hli_call, async));
+    struct lock_inspect *inspect = lock_inspect_of(HLI_PART_OF(async, struct hli_call, async));
 
     async->completion.inspected(code, code < 0 ? NULL : &inspect->info, err, async->completion.arg);
 }

@@ -168,12 +168,12 @@ static int lock_keep(const struct hli_tenure *tenure, struct hli_op *op, int64_t
 
 static const struct hli_tenure *lock_asker(const struct hli_batch *batch, size_t index)
 {
-    return HLI_OF(batch->ops[index], struct hli_tenure, ask);
+    return HLI_PART_OF(batch->ops[index], struct hli_tenure, ask);
 }
 
 static const struct hli_tenure *lock_releaser(const struct hli_batch *batch, size_t index)
 {
-    return HLI_OF(batch->ops[index], struct hli_tenure, release);
+    return HLI_PART_OF(batch->ops[index], struct hli_tenure, release);
 }
 
 /* Goes alone if any of its names does. */
