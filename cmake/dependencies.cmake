@@ -8,8 +8,7 @@ set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 
-# libevent_extra, for evdns, before libevent_core, which it needs: static linking minds the order.
-set(hl_pkg_modules hiredis libevent_extra libevent_core)
+set(hl_pkg_modules hiredis libevent_core)
 
 # TLS, where OpenSSL is.
 set(HL_TLS AUTO CACHE STRING "TLS by OpenSSL: ON, OFF, or AUTO (where it is found)")

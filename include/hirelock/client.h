@@ -5,8 +5,8 @@
  *
  * Guarantees: any number of threads may share one client. The client reconnects by itself. It has
  * threads of its own (in this version hirelock-loop, hirelock-watch and, once they are needed,
- * hirelock-call and hirelock-login), which block every signal. One pthread_atfork handler is the
- * only process-wide change.
+ * hirelock-call, hirelock-login and hirelock-name), which block every signal. One pthread_atfork
+ * handler is the only process-wide change.
  *
  * Does not guarantee: that a hold survives an outage longer than its lease; nor, without the option
  * failover_grace_ms, exclusion across an asynchronous failover (redis.io, "Distributed Locks with
@@ -351,9 +351,11 @@ typedef struct hl_client_options {
  * redis-cluster://[user:password@]host[:port],host... the addresses are those of some nodes of a
  * cluster; rediss-cluster:// is by TLS (docs/cluster.md). Behind each may stand options by their
  * words, ?watchdog_timeout=10s&connections=8 (docs/options.md). The struct overrides the URL, and
- * the URL the environment (HL_CLIENT_ENVIRONMENT), each option by itself. This version looks a host
- * name up in /etc/hosts and at the name servers of resolv.conf, at each attempt to connect; so a
- * name that leads to another server after a failover is followed. The call waits until the server
+ * the URL the environment (HL_CLIENT_ENVIRONMENT), each option by itself. A host name is
+ * looked up as getaddrinfo(3) does it, at each attempt to connect; so a name that leads to another
+ * server after a failover is followed. A look-up has a thread of its own, hirelock-name: one that
+ * hangs holds up no other name, no deadline and no close, and may outlive the client. The call
+ * waits until the server
  * answers or refuses, and up to outage_timeout_ms for a server that is still loading its data; in a
  * cluster, until one node has answered and each other has done so or cannot be reached. With
  * HL_CLIENT_LAZY the call does not wait.

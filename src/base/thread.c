@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <time.h>
 
 int hli_thread_start(hli_thread *ret_thread, const char *name, void *(*run)(void *), void *arg)
@@ -29,6 +30,22 @@ int hli_thread_start(hli_thread *ret_thread, const char *name, void *(*run)(void
 void hli_thread_join(hli_thread thread)
 {
     pthread_join(thread, NULL);
+}
+
+void hli_thread_detach(hli_thread thread)
+{
+    pthread_detach(thread);
+}
+
+/* The destructors of a thread's C++ objects: glibc does not unload an object while it has some.
+ * glibc runs this one, which is none of ours, behind the last instruction of the library. */
+int __cxa_thread_atexit_impl(void (*run)(void *), void *arg, void *within_object);
+
+void hli_thread_keep_library(void)
+{
+    static char here;
+
+    __cxa_thread_atexit_impl(free, NULL, &here);
 }
 
 void hli_thread_yield(void)

@@ -18,6 +18,10 @@ typedef pthread_cond_t hli_cond;
  * with a name of at most 15 bytes. Errors: HL_ENOMEM, and errno has the reason. */
 int hli_thread_start(hli_thread *ret_thread, const char *name, void *(*run)(void *), void *arg);
 void hli_thread_join(hli_thread thread);
+void hli_thread_detach(hli_thread thread);
+/* From now on the library is not unloaded before the calling thread has ended: a dlclose() in
+ * between is made up for by a later one. */
+void hli_thread_keep_library(void);
 void hli_thread_yield(void); /* lets another thread run on this core */
 
 void hli_mutex_init(hli_mutex *mutex);

@@ -2,10 +2,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Dialling: resolve, then connect to one address after the other. The caller watches the deadline.
- *
- * Each lookup has an evdns base of its own, and so reads /etc/resolv.conf anew. evdns reports the
- * end of a cancelled lookup later, on the loop, and uses its base then: so a dial that is over
- * lives on until this report.
  */
 #include "redis/dial.h"
 
@@ -14,7 +10,6 @@
 #include "base/error.h"
 
 #include <errno.h>
-#include <event2/dns.h>
 #include <event2/event.h>
 #include <event2/util.h>
 #include <fcntl.h>
@@ -31,13 +26,12 @@ enum {
 };
 
 struct hli_dial { /* loop thread */
-    struct hli_loop *loop;
+    const struct hli_dialler *dialler;
     struct hli_dial_args said;
-    struct evdns_base *dns;                   /* of a name */
-    struct evdns_getaddrinfo_request *lookup; /* NULL once it is answered */
-    bool is_over;
-    struct evutil_addrinfo *addresses, *next;
-    struct event *connected; /* the socket became writable, or the dial is to end (timer) */
+    struct hli_name_ask name;
+    struct addrinfo *numeric;    /* the host is an address: owned */
+    const struct addrinfo *next; /* of these, or of the name's */
+    struct event *connected;     /* the socket became writable, or the dial is to end (timer) */
     int fd;
     struct hli_tls *tls; /* of that socket */
     struct {             /* bytes of its handshake, on their way to the socket */
@@ -58,27 +52,6 @@ static void dial_close(struct hli_dial *dial)
     dial->tls = NULL;
 }
 
-static void dial_free(evutil_socket_t fd, short what, void *arg)
-{
-    struct hli_dial *dial = arg;
-
-    (void)fd, (void)what;
-    if (dial->dns)
-        evdns_base_free(dial->dns, 0);
-    free(dial);
-}
-
-/* Frees a dial with a lookup in a later iteration of the loop: an answered lookup may have a second
- * request (IPv6 beside IPv4) whose end evdns reports in this iteration. */
-static void dial_retire(struct hli_dial *dial)
-{
-    const struct timeval at_once = {0, 0};
-
-    if (!dial->dns ||
-        event_base_once(hli_loop_base(dial->loop), -1, EV_TIMEOUT, dial_free, dial, &at_once) < 0)
-        dial_free(-1, 0, dial); /* without a lookup, or out of memory */
-}
-
 void hli_dial_cancel(struct hli_dial **ended)
 {
     struct hli_dial *dial = *ended;
@@ -86,21 +59,18 @@ void hli_dial_cancel(struct hli_dial **ended)
     if (!dial)
         return;
     *ended = NULL;
-    dial->is_over = true;
-    if (dial->addresses)
-        evutil_freeaddrinfo(dial->addresses);
+    hli_name_ask_drop(&dial->name);
+    if (dial->numeric)
+        freeaddrinfo(dial->numeric);
     if (dial->connected)
         event_free(dial->connected);
     dial_close(dial);
-    if (dial->lookup)
-        evdns_getaddrinfo_cancel(dial->lookup); /* dial_on_resolved is still to come */
-    else
-        dial_retire(dial);
+    free(dial);
 }
 
 const char *hli_dial_awaits(const struct hli_dial *dial)
 {
-    if (dial && dial->lookup)
+    if (dial && dial->name.is_waiting)
         return " of a name server";
     return dial && dial->tls ? " to the TLS handshake (does the server speak TLS at this port?)"
                              : "";
@@ -138,8 +108,8 @@ static void dial_on_connected(evutil_socket_t fd, short what, void *arg);
 /* Ends the dial from the loop, never inside hli_dial_start. */
 static void dial_finish_soon(struct hli_dial *dial)
 {
-    event_assign(dial->connected, hli_loop_base(dial->loop), -1, EV_TIMEOUT, dial_on_connected,
-                 dial);
+    event_assign(dial->connected, hli_loop_base(dial->dialler->loop), -1, EV_TIMEOUT,
+                 dial_on_connected, dial);
     event_active(dial->connected, EV_TIMEOUT, 0);
 }
 
@@ -155,7 +125,7 @@ static const struct timeval *dial_share(const struct hli_dial *dial, struct time
 {
     int64_t count = 1;
 
-    for (const struct evutil_addrinfo *next = dial->next; next; next = next->ai_next)
+    for (const struct addrinfo *next = dial->next; next; next = next->ai_next)
         count++;
     hli_ns time = hli_later(dial->said.deadline - hli_now(), 0) / count;
     *share = (struct timeval){.tv_sec = time / 1000000000, .tv_usec = time % 1000000000 / 1000};
@@ -198,7 +168,7 @@ static void dial_shake(struct hli_dial *dial)
         dial_finish(dial);
         return;
     }
-    event_assign(dial->connected, hli_loop_base(dial->loop), dial->fd,
+    event_assign(dial->connected, hli_loop_base(dial->dialler->loop), dial->fd,
                  (short)(EV_READ | (is_sent ? 0 : EV_WRITE)), dial_on_tls, dial);
     if (event_add(dial->connected, dial_share(dial, &share)) == 0)
         return;
@@ -285,7 +255,7 @@ static bool dial_connect(struct hli_dial *dial, const struct sockaddr *address, 
     dial->fd = dial_socket(address->sa_family);
     atomic_store(dial->said.shown, dial->fd);
     if (dial->fd >= 0 && (connect(dial->fd, address, length) == 0 || errno == EINPROGRESS)) {
-        event_assign(dial->connected, hli_loop_base(dial->loop), dial->fd, EV_WRITE,
+        event_assign(dial->connected, hli_loop_base(dial->dialler->loop), dial->fd, EV_WRITE,
                      dial_on_connected, dial);
         if (event_add(dial->connected, dial_share(dial, &share)) == 0)
             return true;
@@ -298,73 +268,56 @@ static bool dial_connect(struct hli_dial *dial, const struct sockaddr *address, 
     return false;
 }
 
+/* The resolver's addresses have no port: it looks a host up for all its servers. */
+static bool dial_try(struct hli_dial *dial, const struct addrinfo *found)
+{
+    struct sockaddr_storage address;
+    uint16_t port = htons(dial->said.address->port);
+
+    memcpy(&address, found->ai_addr, found->ai_addrlen);
+    if (found->ai_family == AF_INET6)
+        ((struct sockaddr_in6 *)&address)->sin6_port = port;
+    else
+        ((struct sockaddr_in *)&address)->sin_port = port;
+    return dial_connect(dial, (const struct sockaddr *)&address, found->ai_addrlen);
+}
+
 static void dial_next_address(struct hli_dial *dial)
 {
     while (dial->next) {
-        struct evutil_addrinfo *address = dial->next;
-        dial->next = address->ai_next;
-        if (dial_connect(dial, address->ai_addr, (socklen_t)address->ai_addrlen))
+        const struct addrinfo *found = dial->next;
+        dial->next = found->ai_next;
+        if (dial_try(dial, found))
             return;
     }
     dial_finish_soon(dial);
 }
 
-static void dial_on_resolved(int problem, struct evutil_addrinfo *addresses, void *arg)
+static void dial_on_name(struct hli_name_ask *ask, const struct addrinfo *addresses,
+                         const char *why)
 {
-    struct hli_dial *dial = arg;
+    struct hli_dial *dial = HLI_OF(ask, struct hli_dial, name);
 
-    dial->lookup = NULL;
-    if (dial->is_over) {
-        if (addresses)
-            evutil_freeaddrinfo(addresses);
-        dial_retire(dial);
-        return;
-    }
-    dial->addresses = dial->next = addresses;
-    if (problem == EVUTIL_EAI_NONAME)
-        dial_note(dial, "host not found (asked: the hosts file, the name servers of resolv.conf)");
-    else if (problem != 0)
-        dial_note(dial, evutil_gai_strerror(problem));
+    if (!addresses)
+        dial_note(dial, why);
+    dial->next = addresses;
     dial_next_address(dial);
 }
 
-static int dial_open_dns(struct hli_dial *dial)
-{
-    struct event_base *base = hli_loop_base(dial->loop);
-
-    dial->dns = evdns_base_new(base, EVDNS_BASE_INITIALIZE_NAMESERVERS);
-    if (!dial->dns) { /* no usable resolv.conf: only the hosts file is left */
-        dial->dns = evdns_base_new(base, 0);
-        if (!dial->dns)
-            return HL_ENOMEM;
-        evdns_base_load_hosts(dial->dns, "/etc/hosts");
-    }
-    /* Some name servers never answer for IPv6. evdns would wait 3 s for that on each of a link's
-     * two connections, which is more than the connect timeout. */
-    evdns_base_set_option(dial->dns, "getaddrinfo-allow-skew:", "0.5");
-    return 0;
-}
-
-static int dial_resolve(struct hli_dial *dial)
+static void dial_resolve(struct hli_dial *dial)
 {
     const char *host = dial->said.address->host;
-    struct evutil_addrinfo hints = {
-        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP};
-    char port[8];
+    const struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
 
-    snprintf(port, sizeof(port), "%u", dial->said.address->port);
-    hints.ai_flags = EVUTIL_AI_NUMERICHOST | EVUTIL_AI_NUMERICSERV;
-    if (evutil_getaddrinfo(host, port, &hints, &dial->addresses) == 0) {
-        dial->next = dial->addresses;
-        dial_next_address(dial);
-        return 0;
+    dial->name.done = dial_on_name;
+    if (getaddrinfo(host, NULL, &hints, &dial->numeric) != 0) {
+        dial->numeric = NULL;
+        hli_resolver_ask(dial->dialler->resolver, &dial->name, host);
+        return;
     }
-    if (dial_open_dns(dial) < 0)
-        return HL_ENOMEM;
-    hints.ai_flags = EVUTIL_AI_NUMERICSERV;
-    /* NULL: dial_on_resolved ran inside. */
-    dial->lookup = evdns_getaddrinfo(dial->dns, host, port, &hints, dial_on_resolved, dial);
-    return 0;
+    dial->next = dial->numeric;
+    dial_next_address(dial);
 }
 
 /* Dials the address that the first connection reached: a name may resolve to several servers, and
@@ -385,7 +338,8 @@ static void dial_await_queue(struct hli_dial *dial)
 {
     const struct timeval pause = {.tv_usec = (suseconds_t)DIAL_QUEUE_MS * 1000};
 
-    event_assign(dial->connected, hli_loop_base(dial->loop), -1, EV_TIMEOUT, dial_unix, dial);
+    event_assign(dial->connected, hli_loop_base(dial->dialler->loop), -1, EV_TIMEOUT, dial_unix,
+                 dial);
     if (event_add(dial->connected, &pause) < 0)
         dial_finish_soon(dial);
 }
@@ -410,27 +364,26 @@ static void dial_unix(evutil_socket_t fd, short what, void *arg)
         dial_finish_soon(dial);
 }
 
-int hli_dial_start(struct hli_loop *loop, const struct hli_dial_args *said,
+int hli_dial_start(const struct hli_dialler *dialler, const struct hli_dial_args *said,
                    struct hli_dial **ret_dial)
 {
     struct hli_dial *dial = calloc(1, sizeof(*dial));
-    int rc = 0;
 
     if (!dial)
         return HL_ENOMEM;
-    *dial = (struct hli_dial){.loop = loop, .said = *said, .fd = -1};
-    dial->connected = event_new(hli_loop_base(loop), -1, EV_TIMEOUT, dial_on_connected, dial);
-    if (!dial->connected)
-        rc = HL_ENOMEM;
-    else if (said->address->port == 0)
+    *dial = (struct hli_dial){.dialler = dialler, .said = *said, .fd = -1};
+    dial->connected =
+        event_new(hli_loop_base(dialler->loop), -1, EV_TIMEOUT, dial_on_connected, dial);
+    if (!dial->connected) {
+        free(dial);
+        return HL_ENOMEM;
+    }
+    *ret_dial = dial;
+    if (said->address->port == 0)
         dial_unix(-1, 0, dial);
     else if (said->peer->length > 0)
         dial_beside(dial);
     else
-        rc = dial_resolve(dial);
-    if (rc < 0)
-        hli_dial_cancel(&dial);
-    else
-        *ret_dial = dial;
-    return rc;
+        dial_resolve(dial);
+    return 0;
 }

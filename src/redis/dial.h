@@ -2,13 +2,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Dialling: from an address to a connected, non-blocking socket that is closed on exec, and for
- * rediss:// through the handshake of TLS. evdns resolves host names, since getaddrinfo would block
- * the loop. If a name has several addresses, a dial tries each in turn, for its share of the time.
+ * rediss:// through the handshake of TLS. If a host name has several addresses, a dial tries each
+ * in turn, for its share of the time.
  */
 #ifndef HLI_REDIS_DIAL_H
 #define HLI_REDIS_DIAL_H
 
 #include "redis/loop.h"
+#include "redis/resolver.h"
 #include "redis/tls.h"
 #include "redis/url.h"
 
@@ -21,12 +22,18 @@ struct hli_dial;
  * Runs once, on the loop thread, never inside hli_dial_start. */
 typedef void (*hli_dial_cb)(int fd, struct hli_tls *tls, const hl_error *err, void *arg);
 
+/* What all dials of a client share; all borrowed. */
+struct hli_dialler {
+    struct hli_loop *loop;
+    struct hli_resolver *resolver;
+};
+
 struct hli_dial_peer {
     struct sockaddr_storage address;
     socklen_t length;
 };
 
-/* Loop thread; address and options are borrowed until `done` or the cancel. *shown has the socket's
+/* Loop thread; what is pointed to is borrowed until `done` or the cancel. *shown has the socket's
  * number, for a forked child, until `done` has taken the socket or it is closed. Errors: HL_ENOMEM.
  */
 struct hli_dial_args {
@@ -39,7 +46,7 @@ struct hli_dial_args {
     void *arg;
     atomic_int *shown;
 };
-int hli_dial_start(struct hli_loop *loop, const struct hli_dial_args *said,
+int hli_dial_start(const struct hli_dialler *dialler, const struct hli_dial_args *said,
                    struct hli_dial **ret_dial);
 
 /* What the dial waits for, behind "no answer": " of a name server", " to the TLS handshake ...",

@@ -201,7 +201,7 @@ static void lanes_look_again(struct hli_lanes *lanes)
     int64_t lease_ms = lanes->setup.settings->watchdog_timeout_ms;
 
     atomic_store(&lanes->needs, 0);
-    hli_timer_set(lanes->setup.loop, &lanes->shrink, hli_after_ms(hli_now(), lease_ms));
+    hli_timer_set(lanes->setup.dialler->loop, &lanes->shrink, hli_after_ms(hli_now(), lease_ms));
 }
 
 static void lane_open(struct hli_link *link)
@@ -273,7 +273,8 @@ static void lanes_shrink(void *arg)
     struct hli_lanes *lanes = arg;
 
     if (lanes_may_close(lanes) && !lanes_close_last(lanes))
-        hli_timer_set(lanes->setup.loop, &lanes->shrink, hli_after_ms(hli_now(), LANES_AGAIN_MS));
+        hli_timer_set(lanes->setup.dialler->loop, &lanes->shrink,
+                      hli_after_ms(hli_now(), LANES_AGAIN_MS));
     else if (atomic_load(&lanes->count) > 1)
         lanes_look_again(lanes);
 }
@@ -543,7 +544,7 @@ void hli_lanes_stop(struct hli_link *first, int code, const char *reason)
 {
     struct hli_lanes *lanes = first->lanes;
 
-    hli_timer_clear(lanes->setup.loop, &lanes->shrink);
+    hli_timer_clear(lanes->setup.dialler->loop, &lanes->shrink);
     lanes->is_whole = false;
     atomic_store(&lanes->count, 1);
     for (unsigned i = 1; i < HLI_LANES_ROOM; i++) {

@@ -13,6 +13,7 @@
 #define HLI_REDIS_LINK_H
 
 #include "base/gate.h"
+#include "redis/dial.h"
 #include "redis/logins.h"
 #include "redis/pubsub.h"
 #include "redis/term.h"
@@ -42,10 +43,10 @@ struct hli_link_listener { /* on the loop thread */
 };
 
 struct hli_link_setup {
-    struct hli_loop *loop;
-    const hl_client_options *settings; /* borrowed, as the next */
+    const struct hli_dialler *dialler; /* borrowed, as the next three */
+    const hl_client_options *settings;
     const struct hli_url *url;
-    struct hli_logins *logins;         /* how to log in; borrowed */
+    struct hli_logins *logins;         /* how to log in */
     const struct hli_address *address; /* copied; NULL: `locate` says it */
     struct hli_link_listener listener;
     void (*log)(hl_log_level level, const char *text, void *arg);

@@ -99,7 +99,7 @@ static void link_dial(struct hli_link *link)
         .shown = &link->dialled,
     };
 
-    if (hli_dial_start(link->loop, &said, &link->dial) < 0)
+    if (hli_dial_start(link->dialler, &said, &link->dial) < 0)
         hli_link_fail(link, HL_ENOMEM, "out of memory while connecting");
 }
 

@@ -168,7 +168,8 @@ struct hli_link *hli_link_new(const struct hli_link_setup *setup, struct hli_lin
 
     if (!link)
         return NULL;
-    link->loop = setup->loop;
+    link->loop = setup->dialler->loop;
+    link->dialler = setup->dialler;
     link->state = HLI_LINK_WAITING;
     link->settings = setup->settings;
     link->url = setup->url;

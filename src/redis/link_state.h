@@ -40,7 +40,8 @@ struct hli_link_events { /* what a link tells its lanes, on the loop thread */
 };
 
 struct hli_link {
-    struct hli_loop *loop; /* immutable after new */
+    struct hli_loop *loop; /* immutable after new, as the next */
+    const struct hli_dialler *dialler;
     const hl_client_options *settings;
     const struct hli_url *url;
     struct hli_link_listener listener;

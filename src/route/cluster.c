@@ -418,7 +418,7 @@ static int cluster_init(struct hli_topology *topology)
 
     cluster->epoch = -1;
     cluster->timer = (struct hli_timer){.run = cluster_on_timer, .arg = cluster};
-    hli_scout_init(&cluster->scout, topology->setup.loop, topology->setup.settings, &topology->url,
+    hli_scout_init(&cluster->scout, &topology->dialler, topology->setup.settings, &topology->url,
                    topology->logins);
     cluster->scout.done = cluster_on_scouted;
     cluster->scout.arg = cluster;

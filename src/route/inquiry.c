@@ -101,7 +101,7 @@ bool hli_inquiry_dial(struct hli_inquiry *inquiry, hli_ns deadline)
         .shown = &inquiry->dialled,
     };
 
-    return hli_dial_start(inquiry->loop, &said, &inquiry->dial) == 0;
+    return hli_dial_start(inquiry->dialler, &said, &inquiry->dial) == 0;
 }
 
 static void inquiry_on_login(struct hli_login_ask *ask, const hl_error *err)
@@ -123,17 +123,18 @@ void hli_inquiry_init(struct hli_inquiry *inquiry, const struct hli_inquiry_setu
 {
     const struct hli_url *url = setup->url;
 
-    inquiry->loop = setup->loop;
+    inquiry->dialler = setup->dialler;
+    inquiry->loop = setup->dialler->loop;
     inquiry->settings = setup->settings;
     inquiry->url = url;
-    inquiry->secret = setup->purpose == HL_CREDENTIALS_SENTINEL ? url->sentinel_login.password
-                                                                : url->login.password;
+    bool is_sentinel = setup->purpose == HL_CREDENTIALS_SENTINEL;
+    inquiry->secret = is_sentinel ? url->sentinel_login.password : url->login.password;
     inquiry->events = setup->events;
     inquiry->arg = setup->arg;
     hli_login_ask_init(&inquiry->login, setup->logins, setup->purpose);
     inquiry->login.done = inquiry_on_login;
     atomic_init(&inquiry->dialled, -1);
-    hli_conn_init(&inquiry->conn, setup->loop, &setup->events->conn, setup->arg);
+    hli_conn_init(&inquiry->conn, inquiry->loop, &setup->events->conn, setup->arg);
     inquiry->conn.request_timeout_ms = setup->settings->request_timeout_ms;
     inquiry->conn.secret = inquiry->secret;
     HLI_PART_IS(&inquiry->auth, struct hli_inquiry, auth);

@@ -27,7 +27,8 @@ struct hli_inquiry_events {
 };
 
 struct hli_inquiry {
-    struct hli_loop *loop; /* immutable, as the next five */
+    const struct hli_dialler *dialler; /* immutable, as the next six */
+    struct hli_loop *loop;
     const hl_client_options *settings;
     const struct hli_url *url;
     const char *secret; /* that of the URL or the options; borrowed, may be NULL */
@@ -44,9 +45,9 @@ struct hli_inquiry {
     struct hli_op auth;
 };
 
-struct hli_inquiry_setup {
-    struct hli_loop *loop;
-    const hl_client_options *settings; /* borrowed, as all below */
+struct hli_inquiry_setup { /* all borrowed */
+    const struct hli_dialler *dialler;
+    const hl_client_options *settings;
     const struct hli_url *url;
     struct hli_logins *logins;
     hl_credentials_purpose purpose;

@@ -163,7 +163,7 @@ static void server_on_moved(const char *why, void *arg)
 static int server_add_sentinels(struct one_server *server)
 {
     const struct hli_topology_setup *setup = &server->base.setup;
-    const struct hli_sentinels_setup sentinels = {.loop = setup->loop,
+    const struct hli_sentinels_setup sentinels = {.dialler = &server->base.dialler,
                                                   .settings = setup->settings,
                                                   .url = &server->base.url,
                                                   .logins = server->base.logins,

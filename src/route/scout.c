@@ -176,11 +176,11 @@ static const struct hli_inquiry_events scout_events = {
     .conn = {.closed = scout_on_closed},
 };
 
-void hli_scout_init(struct hli_scout *scout, struct hli_loop *loop,
+void hli_scout_init(struct hli_scout *scout, const struct hli_dialler *dialler,
                     const hl_client_options *settings, const struct hli_url *url,
                     struct hli_logins *logins)
 {
-    const struct hli_inquiry_setup setup = {.loop = loop,
+    const struct hli_inquiry_setup setup = {.dialler = dialler,
                                             .settings = settings,
                                             .url = url,
                                             .logins = logins,

@@ -38,7 +38,7 @@ struct hli_scout {
     struct hli_timer timer;
 };
 
-void hli_scout_init(struct hli_scout *scout, struct hli_loop *loop,
+void hli_scout_init(struct hli_scout *scout, const struct hli_dialler *dialler,
                     const hl_client_options *settings, const struct hli_url *url,
                     struct hli_logins *logins);
 void hli_scout_deinit(struct hli_scout *scout); /* recalled */

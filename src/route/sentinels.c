@@ -496,7 +496,7 @@ struct hli_sentinels *hli_sentinels_new(const struct hli_sentinels_setup *setup)
 
     if (!sentinels)
         return NULL;
-    const struct hli_inquiry_setup inquiry = {.loop = setup->loop,
+    const struct hli_inquiry_setup inquiry = {.dialler = setup->dialler,
                                               .settings = setup->settings,
                                               .url = setup->url,
                                               .logins = setup->logins,

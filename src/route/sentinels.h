@@ -28,8 +28,8 @@ struct hli_sentinels_events {
 struct hli_sentinels;
 
 struct hli_sentinels_setup {
-    struct hli_loop *loop;
-    const hl_client_options *settings; /* borrowed, as the next two */
+    const struct hli_dialler *dialler; /* borrowed, as the next three */
+    const hl_client_options *settings;
     const struct hli_url *url;
     struct hli_logins *logins;
     struct hli_sentinels_events events;

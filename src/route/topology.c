@@ -16,6 +16,7 @@ static const struct hli_topology_kind *topology_kind_of(const struct hli_url *ur
 
 static void topology_free(struct hli_topology *topology)
 {
+    hli_resolver_free(topology->dialler.resolver);
     hli_logins_free(topology->logins);
     free(topology->link);
     free(topology);
@@ -33,8 +34,11 @@ struct hli_topology *hli_topology_new(const struct hli_topology_setup *setup,
     topology->setup = *setup;
     topology->url = *url;
     topology->logins = hli_logins_new(setup->loop, setup->settings, &topology->url);
+    topology->dialler = (struct hli_dialler){
+        .loop = setup->loop,
+        .resolver = hli_resolver_new(setup->loop, setup->settings->backoff_max_ms)};
     topology->link = calloc(kind->slots, sizeof(*topology->link));
-    bool has_all = topology->link && topology->logins;
+    bool has_all = topology->link && topology->logins && topology->dialler.resolver;
     if (has_all && kind->init(topology) == 0)
         return topology;
     if (has_all)
@@ -60,6 +64,7 @@ void hli_topology_start(struct hli_topology *topology)
 void hli_topology_stop(struct hli_topology *topology)
 {
     topology->kind->stop(topology);
+    hli_resolver_stop(topology->dialler.resolver);
 }
 
 void hli_topology_join(struct hli_topology *topology)
@@ -75,6 +80,7 @@ bool hli_topology_asks_here(const struct hli_topology *topology)
 void hli_topology_abandon(struct hli_topology *topology)
 {
     topology->kind->abandon(topology);
+    hli_resolver_abandon(topology->dialler.resolver);
 }
 
 void hli_topology_look(struct hli_topology *topology,

@@ -9,7 +9,7 @@ struct hli_link *hli_topology_new_link(struct hli_topology *topology,
                                        const struct hli_address *address,
                                        const struct hli_link_listener *listener)
 {
-    const struct hli_link_setup setup = {.loop = topology->setup.loop,
+    const struct hli_link_setup setup = {.dialler = &topology->dialler,
                                          .settings = topology->setup.settings,
                                          .url = &topology->url,
                                          .logins = topology->logins,

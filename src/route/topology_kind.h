@@ -24,6 +24,7 @@ struct hli_topology {
     struct hli_topology_setup setup;
     struct hli_url url; /* owned */
     struct hli_logins *logins;
+    struct hli_dialler dialler;
     bool has_sharded_pubsub;          /* loop thread: of new links */
     _Atomic(struct hli_link *) *link; /* of each slot, never NULL after init; owned by the kind */
 };

@@ -15,7 +15,7 @@
 #include "support/redis_server.h"
 #include "support/sentinel_view.h"
 
-#include <event2/dns.h>
+#include <netdb.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,26 +26,19 @@
 static _Atomic(const char *) answer; /* to "primary.test" */
 static atomic_int lookups;
 
-/* The linker puts it in the place of evdns_getaddrinfo() (CMakeLists.txt). */
-struct evdns_getaddrinfo_request *__real_evdns_getaddrinfo(struct evdns_base *base,
-                                                           const char *host, const char *service,
-                                                           const struct evutil_addrinfo *hints,
-                                                           evdns_getaddrinfo_cb done, void *arg);
-struct evdns_getaddrinfo_request *__wrap_evdns_getaddrinfo(struct evdns_base *base,
-                                                           const char *host, const char *service,
-                                                           const struct evutil_addrinfo *hints,
-                                                           evdns_getaddrinfo_cb done, void *arg);
+/* The linker puts it in the place of getaddrinfo() (CMakeLists.txt). */
+int __real_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret_addresses);
+int __wrap_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret_addresses);
 
-struct evdns_getaddrinfo_request *__wrap_evdns_getaddrinfo(struct evdns_base *base,
-                                                           const char *host, const char *service,
-                                                           const struct evutil_addrinfo *hints,
-                                                           evdns_getaddrinfo_cb done, void *arg)
+int __wrap_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret_addresses)
 {
-    bool is_ours = strcmp(host, "primary.test") == 0;
+    bool is_ours = strcmp(host, "primary.test") == 0 && !(hints->ai_flags & AI_NUMERICHOST);
 
     atomic_fetch_add(&lookups, is_ours);
-    return __real_evdns_getaddrinfo(base, is_ours ? atomic_load(&answer) : host, service, hints,
-                                    done, arg);
+    return __real_getaddrinfo(is_ours ? atomic_load(&answer) : host, service, hints, ret_addresses);
 }
 
 static struct redis_server *first, *second;

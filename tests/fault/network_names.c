@@ -1,98 +1,27 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 
-/* Names: those of the hosts file, and a name server that is silent, slow, or answers by halves. */
+/* Names: those of the hosts file, and name servers that are silent, slow, or answer by halves. */
 
-#include <errno.h>
-#include <malloc.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <stdatomic.h>
-#include <sys/socket.h>
+#include "name_server.h"
 
-#include "network_kit.h"
+#define FIRST "nameserver 127.0.0.1\n"
+#define BOTH "nameserver 127.0.0.1\nnameserver 127.0.0.2\n"
 
-enum { NAME_TYPE_A = 1, NAME_TYPE_AAAA = 28 };
-
-/* Answers each question for an A record with 127.0.0.1, others with nothing, or not at all. */
-struct name_server {
-    int fd;
-    pthread_t thread;
-    atomic_bool stops;
-    bool answers_a, answers_aaaa, denies;
-    atomic_int questions;
-};
-
-static size_t name_server_answer(const struct name_server *names, unsigned char *packet,
-                                 size_t length)
-{
-    static const unsigned char record[] = {0xc0, 12, 0, NAME_TYPE_A, 0,   1, 0, 0,
-                                           0,    60, 0, 4,           127, 0, 0, 1};
-    size_t end = 12;
-    while (end < length && packet[end] != 0)
-        end += packet[end] + 1U;
-    end += 5;
-    bool is_a = packet[end - 3] == NAME_TYPE_A;
-    if (end > length || !(is_a ? names->answers_a : names->answers_aaaa))
-        return 0;
-    packet[2] = 0x81;
-    packet[3] = names->denies ? 0x83 : 0x80; /* 3: there is no such name */
-    memset(packet + 6, 0, 6);
-    if (!is_a || names->denies)
-        return end;
-    packet[7] = 1;
-    memcpy(packet + end, record, sizeof record);
-    return end + sizeof record;
-}
-
-static void *name_server_run(void *arg)
-{
-    struct name_server *names = arg;
-    unsigned char packet[600];
-    while (!atomic_load(&names->stops)) {
-        struct sockaddr_in from;
-        socklen_t size = sizeof from;
-        struct pollfd poller = {.fd = names->fd, .events = POLLIN};
-        if (poll(&poller, 1, 20) <= 0)
-            continue;
-        ssize_t got = recvfrom(names->fd, packet, 512, 0, (struct sockaddr *)&from, &size);
-        size_t length = got > 17 ? name_server_answer(names, packet, (size_t)got) : 0;
-        atomic_fetch_add(&names->questions, 1);
-        if (length > 0)
-            sendto(names->fd, packet, length, 0, (struct sockaddr *)&from, size);
-    }
-    return NULL;
-}
-
-static void name_server_start(struct name_server *names)
-{
-    const struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons(53), .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    network_leave();
-    network_put_file("/etc/resolv.conf", "nameserver 127.0.0.1\n");
-    network_put_file("/etc/hosts", "127.0.0.1 localhost\n::1 six.test\n"
-                                   "127.0.0.2 two.test\n127.0.0.1 two.test\n");
-    names->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    check_int(bind(names->fd, (const struct sockaddr *)&address, sizeof address), 0);
-    check_int(pthread_create(&names->thread, NULL, name_server_run, names), 0);
-}
-
-static void name_server_stop(struct name_server *names)
-{
-    atomic_store(&names->stops, true);
-    pthread_join(names->thread, NULL);
-    close(names->fd);
-}
-
-static void check_opens(const char *format, int port)
+static void check_opens_in(int64_t ms, const char *format, int port)
 {
     hl_client_options options = connection_options();
     char url[64];
     snprintf(url, sizeof url, format, port);
-    options.connect_timeout_ms = slow_ms(2000);
+    options.connect_timeout_ms = ms;
     hl_client *client = open_client_at(url, &options);
     expect_ok(hl_client_ping(client, -1, ERR));
     close_client(client);
+}
+
+static void check_opens(const char *format, int port)
+{
+    check_opens_in(slow_ms(2000), format, port);
 }
 
 static struct redis_server *server_on(const char *bind, int *ret_port)
@@ -105,9 +34,9 @@ static struct redis_server *server_on(const char *bind, int *ret_port)
 
 Test(network_names, of_the_hosts_file_may_be_ipv6)
 {
-    struct name_server names = {.fd = -1};
+    struct name_server names = {0};
     int port;
-    name_server_start(&names);
+    name_server_start(&names, FIRST);
     server = server_on("::1", &port);
     check_opens("redis://six.test:%d", port);
     check_int(atomic_load(&names.questions), 0);
@@ -117,25 +46,143 @@ Test(network_names, of_the_hosts_file_may_be_ipv6)
 
 Test(network_names, are_asked_of_the_name_server)
 {
-    struct name_server names = {.answers_a = true, .answers_aaaa = true};
+    struct name_server names = {.has_a = true, .has_aaaa = true};
     int port;
-    name_server_start(&names);
+    name_server_start(&names, FIRST);
     server = server_on("127.0.0.1", &port);
     check_opens("redis://redis.test:%d", port);
     redis_server_stop(server);
     name_server_stop(&names);
 }
 
-/* Some name servers drop what they are asked about IPv6. */
-Test(network_names, with_half_an_answer_are_enough)
+/* With more time than the name servers need. */
+static void check_is_found(void)
 {
-    struct name_server names = {.answers_a = true, .answers_aaaa = false};
     int port;
-    name_server_start(&names);
     server = server_on("127.0.0.1", &port);
-    check_opens("redis://redis.test:%d", port);
+    check_opens_in(slow_ms(20000), "redis://redis.test:%d", port);
+    redis_server_stop(server);
+}
+
+Test(network_names, are_asked_of_the_second_server_when_the_first_is_silent)
+{
+    struct name_server silent = {0}, names = {.host = 2, .has_a = true, .has_aaaa = true};
+    name_server_start(&silent, BOTH "options timeout:1");
+    name_server_add(&names);
+    check_is_found();
+    check(atomic_load(&silent.questions) > 0);
+    name_server_stop(&names);
+    name_server_stop(&silent);
+}
+
+Test(network_names, are_asked_of_the_second_server_when_the_first_refuses)
+{
+    struct name_server denial = {.has_a = true, .has_aaaa = true, .code = NAME_REFUSED};
+    struct name_server names = {.host = 2, .has_a = true, .has_aaaa = true};
+    name_server_start(&denial, BOTH);
+    name_server_add(&names);
+    check_is_found();
+    check(atomic_load(&denial.questions) > 0);
+    name_server_stop(&names);
+    name_server_stop(&denial);
+}
+
+Test(network_names, are_asked_of_the_second_server_when_nothing_listens_at_the_first)
+{
+    struct name_server names = {.host = 2, .has_a = true, .has_aaaa = true};
+    name_server_start(&names, BOTH);
+    check_is_found();
+    name_server_stop(&names);
+}
+
+Test(network_names, are_found_when_the_first_server_is_slow)
+{
+    struct name_server slow = {.has_a = true, .has_aaaa = true, .delay_ms = 1200};
+    struct name_server names = {.host = 2, .has_a = true, .has_aaaa = true};
+    name_server_start(&slow, BOTH "options timeout:1");
+    name_server_add(&names);
+    check_is_found();
+    name_server_stop(&names);
+    name_server_stop(&slow);
+}
+
+Test(network_names, are_found_when_the_address_comes_behind_the_word_that_there_is_no_ipv6)
+{
+    struct name_server names = {.has_a = true, .has_aaaa = true, .delay_ms = 600};
+    name_server_start(&names, FIRST);
+    check_is_found();
+    name_server_stop(&names);
+}
+
+Test(network_names, are_asked_again_when_a_packet_is_lost)
+{
+    struct name_server names = {.has_a = true, .has_aaaa = true, .loses = 1};
+    name_server_start(&names, FIRST "options timeout:1");
+    check_is_found();
+    check(atomic_load(&names.questions) > 2);
+    name_server_stop(&names);
+}
+
+Test(network_names, with_many_addresses_are_asked_again_by_tcp)
+{
+    struct name_server names = {.has_a = true, .has_aaaa = true, .truncates = true};
+    name_server_start(&names, FIRST);
+    check_is_found();
+    check(atomic_load(&names.questions_by_tcp) > 0);
+    name_server_stop(&names);
+}
+
+/* Some name servers drop what they are asked about IPv6. A host without IPv6 does not ask. */
+Test(network_names, are_not_asked_for_ipv6_where_the_host_has_none)
+{
+    struct name_server names = {.has_a = true};
+    name_server_start(&names, FIRST);
+    check(network_run("echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6 && "
+                      "ip addr add 10.77.1.1/24 dev lo"));
+    check_is_found();
+    check_int(atomic_load(&names.questions_aaaa), 0);
+    name_server_stop(&names);
+}
+
+/* An open has one attempt; a client goes on, and the answer serves a later attempt. */
+Test(network_names, with_half_an_answer_are_found_by_a_later_attempt)
+{
+    struct name_server names = {.has_a = true};
+    hl_client_options options = connection_options();
+    char url[64];
+    int port;
+    name_server_start(&names, FIRST "options timeout:1 attempts:1");
+    server = server_on("127.0.0.1", &port);
+    snprintf(url, sizeof url, "redis://redis.test:%d", port);
+    options.flags = HL_CLIENT_LAZY;
+    options.connect_timeout_ms = slow_ms(300);
+    hl_client *client = open_client_at(url, &options);
+    expect_ok(hl_client_ping(client, slow_ms(60000), ERR));
+    close_client(client);
     redis_server_stop(server);
     name_server_stop(&names);
+}
+
+/* What the name servers do is no matter for the program's standard error. */
+Test(network_names, leave_nothing_on_standard_error)
+{
+    struct name_server denial = {.has_a = true, .has_aaaa = true, .code = NAME_REFUSED};
+    char path[] = "/tmp/hl-stderr-XXXXXX";
+    hl_client *client = NULL;
+    struct stat written;
+    name_server_start(&denial, FIRST);
+    int file = mkstemp(path), before = dup(STDERR_FILENO);
+    check(file >= 0 && before >= 0);
+    unlink(path);
+    check(dup2(file, STDERR_FILENO) >= 0);
+    int rc = hl_client_open("redis://redis.test:1234", NULL, &client, NULL);
+    check(dup2(before, STDERR_FILENO) >= 0);
+    expect_outcome(rc, HL_ECONN);
+    check_int(fstat(file, &written), 0);
+    check_int(written.st_size, 0);
+    close(file);
+    close(before);
+    name_server_stop(&denial);
 }
 
 static void check_no_name(int64_t connect_timeout_ms, const char *text)
@@ -153,42 +200,27 @@ static void check_no_name(int64_t connect_timeout_ms, const char *text)
 
 Test(network_names, that_do_not_exist_are_told)
 {
-    struct name_server names = {.answers_a = true, .answers_aaaa = true, .denies = true};
-    name_server_start(&names);
-    check_no_name(slow_ms(2000), "host not found");
+    struct name_server names = {.has_a = true, .has_aaaa = true, .code = NAME_UNKNOWN};
+    name_server_start(&names, FIRST);
+    check_no_name(slow_ms(2000), "no address of this host name: Name or service not known");
     name_server_stop(&names);
 }
 
 Test(network_names, without_an_address_are_given_up_in_time)
 {
-    struct name_server names = {.answers_a = false};
-    name_server_start(&names);
+    struct name_server names = {.has_a = false};
+    name_server_start(&names, FIRST);
     check_no_name(slow_ms(300), "name server");
     check(atomic_load(&names.questions) > 0);
     name_server_stop(&names);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-void __libc_free(void *memory); /* NOLINT(cert-dcl51-cpp): the name is glibc's */
-
-/* Freed memory is filled, so that libevent notices when it touches it: sanitizers do not see into
- * it. */
-void free(void *memory)
-{
-    int saved = errno;
-    if (memory != NULL)
-        memset(memory, 0x5a, malloc_usable_size(memory));
-    __libc_free(memory);
-    errno = saved;
-}
-#endif
-
 /* What is freed while its answer is still to come must not be touched again. */
 Test(network_names, that_are_being_resolved_may_be_given_up_at_any_time)
 {
-    struct name_server names = {.answers_a = false};
+    struct name_server names = {.has_a = false};
     hl_client_options options = connection_options();
-    name_server_start(&names);
+    name_server_start(&names, FIRST);
     options.flags = HL_CLIENT_LAZY;
     options.connect_timeout_ms = slow_ms(30); /* over and over */
     hl_client *client = open_client_at("redis://redis.test:1234", &options);
@@ -210,10 +242,10 @@ Test(network_names, that_are_being_resolved_may_be_given_up_at_any_time)
  * second's turn. */
 Test(network_names, of_two_addresses_lead_to_the_one_that_answers)
 {
-    struct name_server names = {.fd = -1};
+    struct name_server names = {0};
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(0x7f000002)}};
     int fill[4], port;
-    name_server_start(&names);
+    name_server_start(&names, FIRST);
     server = server_on("127.0.0.1", &port);
     int hole = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     address.sin_port = htons((uint16_t)port);

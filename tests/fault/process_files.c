@@ -50,7 +50,7 @@ Test(process_files, an_execed_program_gets_none_of_ours, .init = start, .fini = 
     hl_client *by_name = NULL;
     char url[64];
     snprintf(url, sizeof url, "redis://localhost:%d", redis_server_port(server));
-    expect_ok(hl_client_open(url, NULL, &by_name, ERR)); /* resolved by evdns */
+    expect_ok(hl_client_open(url, NULL, &by_name, ERR)); /* on a thread of its own */
     hl_lock *lock = new_lock(client, "files"), *awaited = new_lock(by_name, "files");
     expect_ok(hl_lock_acquire(lock, ERR));
     pthread_t waiter = kit_thread(wait_for_files, awaited);

@@ -17,7 +17,7 @@ shift
 harmless='mem* str* *printf __isoc* malloc calloc realloc free mmap64 munmap madvise abort stderr stdout fputs fwrite
     tolower toupper __ctype_* explicit_bzero __explicit_bzero_chk __*_chk qsort
     __errno_location __stack_chk_fail __tls_get_addr _GLOBAL_OFFSET_TABLE_ sigfillset
-    redisReader* evutil_freeaddrinfo evutil_gai_strerror
+    htons redisReader* freeaddrinfo gai_strerror
     pthread_once pthread_key_* pthread_setspecific pthread_atfork pthread_setcancelstate
     __asan_* __tsan_* __ubsan_* __sanitizer_* __gcov_* __cyg_profile_*'
 

@@ -1,0 +1,327 @@
+/* SPDX-FileCopyrightText: hirelock contributors */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Look-ups, each on a detached thread. A look-up moves between these states; the loop alone changes
+ * them:
+ *
+ *     QUEUED --a thread is allowed--> ASKING --answered--> gone
+ *                                                    \--> KEPT, if nobody waited for it
+ *
+ * The thread and the client share the look-up and the wakefd of the resolver, and count them. So a
+ * client is closed while getaddrinfo() hangs, and the thread frees what is left when it returns.
+ */
+#include "redis/resolver.h"
+
+#include "base/error.h"
+#include "base/gate.h"
+#include "base/ref.h"
+#include "base/thread.h"
+#include "base/wakefd.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hli_resolver {
+    struct hli_ref ref;       /* of the client, and of each look-up */
+    struct hli_wakefd wakefd; /* of all look-ups; any thread */
+
+    struct hli_loop *loop; /* loop thread, as all below */
+    struct event *answered;
+    hli_ns keep;
+    TAILQ_HEAD(, hli_lookup) lookups;
+    unsigned asking;
+};
+
+struct hli_lookup {
+    struct hli_ref ref; /* of the resolver's list, of the thread, and of each ask */
+    struct hli_resolver *resolver;
+    char host[HLI_HOST_LIMIT + 1]; /* immutable */
+
+    struct hli_gate begun;   /* the library cannot be unloaded under the thread any more */
+    atomic_bool is_answered; /* the next three are the thread's before it, the loop's after it */
+    struct addrinfo *addresses;
+    int problem, reason; /* of getaddrinfo(), and errno */
+
+    enum { LOOKUP_QUEUED, LOOKUP_ASKING, LOOKUP_KEPT } state; /* loop thread, as all below */
+    hli_ns kept_until;
+    TAILQ_ENTRY(hli_lookup) link;
+    TAILQ_HEAD(, hli_name_ask) asks; /* that wait */
+};
+
+static void resolver_unref(struct hli_resolver *resolver)
+{
+    if (hli_ref_drop(&resolver->ref))
+        free(resolver);
+}
+
+static void lookup_unref(struct hli_lookup *lookup)
+{
+    if (!hli_ref_drop(&lookup->ref))
+        return;
+    if (lookup->addresses)
+        freeaddrinfo(lookup->addresses);
+    resolver_unref(lookup->resolver);
+    free(lookup);
+}
+
+static void *lookup_run(void *arg)
+{
+    struct hli_lookup *lookup = arg;
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                                   .ai_socktype = SOCK_STREAM,
+                                   .ai_protocol = IPPROTO_TCP,
+                                   .ai_flags = AI_ADDRCONFIG};
+
+    hli_thread_keep_library();
+    hli_gate_open(&lookup->begun);
+    lookup->problem = getaddrinfo(lookup->host, NULL, &hints, &lookup->addresses);
+    lookup->reason = errno;
+    atomic_store(&lookup->is_answered, true);
+    hli_wakefd_wake(&lookup->resolver->wakefd);
+    lookup_unref(lookup);
+    return NULL;
+}
+
+/* Takes the reference of the list. */
+static void lookup_leave(struct hli_lookup *lookup)
+{
+    TAILQ_REMOVE(&lookup->resolver->lookups, lookup, link);
+    lookup_unref(lookup);
+}
+
+static void lookup_say_why(const struct hli_lookup *lookup, char *text, size_t size)
+{
+    char reason[96];
+
+    hli_error_reason(reason, sizeof(reason), lookup->reason);
+    snprintf(text, size, "no address of this host name: %s",
+             lookup->problem == EAI_SYSTEM ? reason : gai_strerror(lookup->problem));
+}
+
+/* All who wait are told. What nobody waited for is kept, if it is good. */
+static void lookup_tell(struct hli_lookup *lookup)
+{
+    const struct addrinfo *addresses = lookup->problem == 0 ? lookup->addresses : NULL;
+    struct hli_name_ask *ask;
+    char why[160];
+
+    lookup->resolver->asking--;
+    if (TAILQ_EMPTY(&lookup->asks) && addresses) {
+        lookup->state = LOOKUP_KEPT;
+        lookup->kept_until = hli_now() + lookup->resolver->keep;
+        return;
+    }
+    lookup_say_why(lookup, why, sizeof(why));
+    TAILQ_REMOVE(&lookup->resolver->lookups, lookup, link);
+    while ((ask = TAILQ_FIRST(&lookup->asks))) {
+        TAILQ_REMOVE(&lookup->asks, ask, link);
+        ask->is_waiting = false;
+        ask->done(ask, addresses, why);
+    }
+    lookup_unref(lookup); /* the list's */
+}
+
+/* Without a thread it is answered at once: out of memory. */
+static void lookup_begin(struct hli_lookup *lookup)
+{
+    hli_thread thread;
+
+    lookup->state = LOOKUP_ASKING;
+    lookup->resolver->asking++;
+    hli_ref_take(&lookup->ref); /* the thread's */
+    if (hli_thread_start(&thread, "hirelock-name", lookup_run, lookup) == 0) {
+        hli_thread_detach(thread);
+        return;
+    }
+    lookup->problem = EAI_SYSTEM;
+    lookup->reason = errno;
+    hli_gate_open(&lookup->begun);
+    atomic_store(&lookup->is_answered, true);
+    hli_wakefd_wake(&lookup->resolver->wakefd);
+    lookup_unref(lookup);
+}
+
+static struct hli_lookup *resolver_find(struct hli_resolver *resolver,
+                                        bool (*is_it)(const struct hli_lookup *lookup,
+                                                      const void *arg),
+                                        const void *arg)
+{
+    struct hli_lookup *lookup;
+
+    TAILQ_FOREACH (lookup, &resolver->lookups, link)
+        if (is_it(lookup, arg))
+            break;
+    return lookup;
+}
+
+static bool lookup_is_answered(const struct hli_lookup *lookup, const void *arg)
+{
+    (void)arg;
+    return lookup->state == LOOKUP_ASKING && atomic_load(&lookup->is_answered);
+}
+
+static bool lookup_is_queued(const struct hli_lookup *lookup, const void *arg)
+{
+    (void)arg;
+    return lookup->state == LOOKUP_QUEUED;
+}
+
+static bool lookup_is_stale(const struct hli_lookup *lookup, const void *now)
+{
+    return lookup->state == LOOKUP_KEPT && lookup->kept_until < *(const hli_ns *)now;
+}
+
+static bool lookup_is_of(const struct hli_lookup *lookup, const void *host)
+{
+    return strcmp(lookup->host, host) == 0;
+}
+
+/* Begins what is queued, as far as threads are allowed. */
+static void resolver_go_on(struct hli_resolver *resolver)
+{
+    struct hli_lookup *lookup;
+
+    while (resolver->asking < HLI_RESOLVER_THREADS &&
+           (lookup = resolver_find(resolver, lookup_is_queued, NULL)))
+        lookup_begin(lookup);
+}
+
+static void resolver_on_answers(evutil_socket_t fd, short what, void *arg)
+{
+    struct hli_resolver *resolver = arg;
+    struct hli_lookup *lookup;
+
+    (void)fd, (void)what;
+    hli_wakefd_clear(&resolver->wakefd);
+    while ((lookup = resolver_find(resolver, lookup_is_answered, NULL)))
+        lookup_tell(lookup);
+    resolver_go_on(resolver);
+}
+
+/* A client that meets no host name needs no descriptor for it. Errors: HL_ENOMEM, and errno has the
+ * reason. */
+static int resolver_open(struct hli_resolver *resolver)
+{
+    struct event_base *base = hli_loop_base(resolver->loop);
+
+    if (resolver->answered)
+        return 0;
+    if (hli_wakefd_open(&resolver->wakefd) < 0)
+        return HL_ENOMEM;
+    resolver->answered = event_new(base, atomic_load(&resolver->wakefd.fd), EV_READ | EV_PERSIST,
+                                   resolver_on_answers, resolver);
+    if (resolver->answered && event_add(resolver->answered, NULL) == 0)
+        return 0;
+    if (resolver->answered)
+        event_free(resolver->answered);
+    resolver->answered = NULL;
+    errno = ENOMEM;
+    return HL_ENOMEM;
+}
+
+/* NULL when memory or descriptors are out, and errno has the reason. */
+static struct hli_lookup *resolver_add(struct hli_resolver *resolver, const char *host)
+{
+    struct hli_lookup *lookup = resolver_open(resolver) == 0 ? calloc(1, sizeof(*lookup)) : NULL;
+
+    if (!lookup)
+        return NULL;
+    hli_ref_init(&lookup->ref); /* the list's */
+    hli_ref_take(&resolver->ref);
+    lookup->resolver = resolver;
+    snprintf(lookup->host, sizeof(lookup->host), "%s", host);
+    TAILQ_INIT(&lookup->asks);
+    TAILQ_INSERT_TAIL(&resolver->lookups, lookup, link);
+    return lookup;
+}
+
+static void ask_fail(struct hli_name_ask *ask, int problem)
+{
+    char reason[96], why[160];
+
+    snprintf(why, sizeof(why), "no look-up of this host name: %s",
+             hli_error_reason(reason, sizeof(reason), problem));
+    ask->done(ask, NULL, why);
+}
+
+void hli_resolver_ask(struct hli_resolver *resolver, struct hli_name_ask *ask, const char *host)
+{
+    const hli_ns now = hli_now();
+    struct hli_lookup *lookup;
+
+    while ((lookup = resolver_find(resolver, lookup_is_stale, &now)))
+        lookup_leave(lookup);
+    lookup = resolver_find(resolver, lookup_is_of, host);
+    if (!lookup && !(lookup = resolver_add(resolver, host))) {
+        ask_fail(ask, errno);
+        return;
+    }
+    ask->lookup = lookup;
+    hli_ref_take(&lookup->ref); /* the ask's */
+    if (lookup->state == LOOKUP_KEPT) {
+        lookup_leave(lookup); /* it is good for one attempt */
+        ask->done(ask, lookup->addresses, NULL);
+        return;
+    }
+    ask->is_waiting = true;
+    TAILQ_INSERT_TAIL(&lookup->asks, ask, link);
+    resolver_go_on(resolver);
+}
+
+void hli_name_ask_drop(struct hli_name_ask *ask)
+{
+    if (!ask->lookup)
+        return;
+    if (ask->is_waiting)
+        TAILQ_REMOVE(&ask->lookup->asks, ask, link);
+    ask->is_waiting = false;
+    lookup_unref(ask->lookup);
+    ask->lookup = NULL;
+}
+
+struct hli_resolver *hli_resolver_new(struct hli_loop *loop, int64_t keep_ms)
+{
+    struct hli_resolver *resolver = calloc(1, sizeof(*resolver));
+
+    if (!resolver)
+        return NULL;
+    hli_ref_init(&resolver->ref); /* the client's */
+    hli_wakefd_init(&resolver->wakefd);
+    resolver->loop = loop;
+    resolver->keep = HLI_MS(keep_ms);
+    TAILQ_INIT(&resolver->lookups);
+    return resolver;
+}
+
+void hli_resolver_stop(struct hli_resolver *resolver)
+{
+    if (resolver->answered)
+        event_free(resolver->answered);
+    resolver->answered = NULL;
+    hli_wakefd_close(&resolver->wakefd);
+}
+
+/* A thread that has only just been started is not yet safe from an unload of the library. */
+void hli_resolver_free(struct hli_resolver *resolver)
+{
+    struct hli_lookup *lookup;
+
+    if (!resolver)
+        return;
+    while ((lookup = TAILQ_FIRST(&resolver->lookups))) {
+        if (lookup->state == LOOKUP_ASKING)
+            hli_gate_wait(&lookup->begun, HLI_NEVER);
+        lookup_leave(lookup);
+    }
+    resolver_unref(resolver);
+}
+
+/* The child has none of the threads. */
+void hli_resolver_abandon(struct hli_resolver *resolver)
+{
+    hli_wakefd_abandon(&resolver->wakefd);
+}
