@@ -284,7 +284,7 @@ typedef struct hl_client_options {
      * so many microseconds before it sleeps: faster if the caller has a core to itself, slower if
      * not. */
     int64_t busy_poll_us;
-    /* For rediss:// only; all are files in PEM, read anew at each connect. */
+    /* For rediss:// only; all are files in PEM, read anew at a connect when they have changed. */
     const char *tls_ca_file;   /* the system's authorities; instead of them, these sign the server's
                                   certificate */
     const char *tls_ca_dir;    /* the same; a folder with hashed names (openssl rehash) */

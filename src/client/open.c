@@ -154,8 +154,29 @@ static void client_init(hl_client *client, const hl_client_options *settings)
     client->sending_again = (struct hli_task){.run = hli_client_send_again, .arg = client};
 }
 
+/* errno says whether memory, descriptors or threads ran out. */
+static int client_cannot_start(hl_error *err)
+{
+    return hli_fail(err, HL_ENOMEM, "the client cannot start: %s", strerrordesc_np(errno));
+}
+
+/* The topology takes over the URL and the context of TLS; without one they are freed. */
+static int client_make_topology(hl_client *client, struct hli_topology_setup *setup,
+                                struct hli_url *url, hl_error *err)
+{
+    int rc = url->has_tls ? hli_tls_context_new(&client->settings, &setup->tls, err) : 0;
+
+    if (rc == 0 && !(client->topology = hli_topology_new(setup, url)))
+        rc = client_cannot_start(err);
+    if (!client->topology) {
+        hli_tls_context_free(setup->tls);
+        hli_url_deinit(url);
+    }
+    return rc;
+}
+
 /* Takes over the URL, also on failure. */
-static int client_start(hl_client *client, struct hli_url *url)
+static int client_start(hl_client *client, struct hli_url *url, hl_error *err)
 {
     struct hli_topology_setup setup = {.settings = &client->settings,
                                        .listener = {.up = client_on_up,
@@ -184,14 +205,15 @@ static int client_start(hl_client *client, struct hli_url *url)
     if (url->kind == HLI_URL_CLUSTER)
         client_on_found(true, client); /* until a node has told */
     setup.loop = client->loop;
-    if (rc == 0)
-        client->topology = hli_topology_new(&setup, url);
-    if (!client->topology) {
+    if (rc < 0) {
         hli_url_deinit(url);
-        return HL_ENOMEM;
+        return client_cannot_start(err);
     }
+    rc = client_make_topology(client, &setup, url, err);
+    if (rc < 0)
+        return rc;
     client->links = hli_topology_links(client->topology);
-    return hli_watchdog_start(client, &client->watchdog);
+    return hli_watchdog_start(client, &client->watchdog) < 0 ? client_cannot_start(err) : 0;
 }
 
 /* If no server has answered within the outage timeout, the error is the link's last problem. */
@@ -227,12 +249,11 @@ static int client_open(const char *url, const hl_client_options *options, hl_cli
         return hli_no_memory(err);
     }
     client_init(client, &settings);
-    rc = client_start(client, &server);
+    rc = client_start(client, &server, err);
     if (rc < 0) {
-        int reason = errno; /* errno says whether memory, descriptors or threads ran out */
         hli_client_stop(client);
         hli_client_unref(client);
-        return hli_fail(err, rc, "the client cannot start: %s", strerrordesc_np(reason));
+        return rc;
     }
     hli_clients_add(client);
     hli_topology_start(client->topology);

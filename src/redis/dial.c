@@ -205,7 +205,8 @@ static void dial_begin_tls(struct hli_dial *dial)
     hl_error err;
 
     dial->out.start = dial->out.end = 0;
-    if (hli_tls_new(dial->said.tls, dial->said.address->host, &dial->tls, &err) == 0) {
+    const char *name = dial->said.tls_name ? dial->said.tls_name : dial->said.address->host;
+    if (hli_tls_new(dial->dialler->tls, name, &dial->tls, &err) == 0) {
         dial_shake(dial);
         return;
     }
@@ -222,7 +223,7 @@ static void dial_on_connected(evutil_socket_t fd, short what, void *arg)
     (void)fd;
     if (what & EV_WRITE && getsockopt(dial->fd, SOL_SOCKET, SO_ERROR, &problem, &size) < 0)
         problem = errno;
-    if (problem == 0 && dial->fd >= 0 && dial->said.tls) {
+    if (problem == 0 && dial->fd >= 0 && dial->dialler->tls) {
         dial_begin_tls(dial);
     } else if (problem == 0 || dial->fd < 0) {
         dial_finish(dial);

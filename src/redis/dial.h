@@ -26,6 +26,7 @@ typedef void (*hli_dial_cb)(int fd, struct hli_tls *tls, const hl_error *err, vo
 struct hli_dialler {
     struct hli_loop *loop;
     struct hli_resolver *resolver;
+    struct hli_tls_context *tls; /* for rediss://; else NULL */
 };
 
 struct hli_dial_peer {
@@ -38,9 +39,9 @@ struct hli_dial_peer {
  */
 struct hli_dial_args {
     const struct hli_address *address;
-    const hl_client_options *tls; /* the options of TLS, for rediss://; else NULL */
-    struct hli_dial_peer *peer;   /* length 0: resolve the host, and write its address there; else
-                                     dial that address */
+    const char *tls_name;       /* that the certificate must have; NULL: the address' host */
+    struct hli_dial_peer *peer; /* length 0: resolve the host, and write its address there; else
+                                   dial that address */
     hli_ns deadline; /* divided between the addresses; the caller ends the dial when it is over */
     hli_dial_cb done;
     void *arg;

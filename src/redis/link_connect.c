@@ -91,7 +91,7 @@ static void link_dial(struct hli_link *link)
 {
     const struct hli_dial_args said = {
         .address = &link->address,
-        .tls = link->url->has_tls ? link->settings : NULL,
+        .tls_name = link->settings->tls_server_name,
         .peer = &link->peer,
         .deadline = link->timer.node.at,
         .done = link_on_dialled,

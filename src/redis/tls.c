@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/ref.h"
 #include "base/thread.h"
+#include "redis/tls_context.h"
 #include "redis/tls_reason.h"
 
 #include <openssl/err.h>
@@ -27,123 +28,6 @@ struct hli_tls {
     BIO *in, *out; /* owned by ssl */
     struct hli_tls_reason reason;
 };
-
-/* ---- the files ---- */
-
-/* Before any other use of OpenSSL: else a program that ends while our threads run would have
- * OpenSSL freed under them. */
-static void tls_init_library(void)
-{
-    OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL);
-    ERR_clear_error();
-}
-
-static int tls_file_fail(hl_error *err, const char *option, const char *path, const char *reason)
-{
-    return hli_fail(err, HL_EINVAL, "TLS: %s '%s': %s", option, path, reason);
-}
-
-static int tls_file_unread(hl_error *err, const char *option, const char *path)
-{
-    char text[96];
-
-    if (hli_tls_lacks_memory())
-        return hli_no_memory(err);
-    return tls_file_fail(err, option, path, hli_tls_reason_of_file(text, sizeof(text)));
-}
-
-static int tls_read_authorities(SSL_CTX *context, const hl_client_options *options, hl_error *err)
-{
-    const char *file = options->tls_ca_file, *folder = options->tls_ca_dir;
-
-    if (file && !SSL_CTX_load_verify_file(context, file))
-        return tls_file_unread(err, "tls_ca_file", file);
-    if (folder && !SSL_CTX_load_verify_dir(context, folder))
-        return tls_file_unread(err, "tls_ca_dir", folder);
-    if (!file && !folder && !SSL_CTX_set_default_verify_paths(context))
-        return hli_no_memory(err); /* it only notes where they are */
-    return 0;
-}
-
-/* Instead of a question at the terminal. */
-static int tls_no_passphrase(char *text, int size, int is_written, void *arg)
-{
-    bool *ret_is_asked = arg;
-
-    (void)text, (void)size, (void)is_written;
-    *ret_is_asked = true;
-    return -1;
-}
-
-static int tls_read_key(SSL_CTX *context, const char *path, hl_error *err)
-{
-    bool is_encrypted = false;
-
-    SSL_CTX_set_default_passwd_cb(context, tls_no_passphrase);
-    SSL_CTX_set_default_passwd_cb_userdata(context, &is_encrypted);
-    int ok = SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM);
-    SSL_CTX_set_default_passwd_cb_userdata(context, NULL);
-    if (is_encrypted)
-        return tls_file_fail(err, "tls_key_file", path, "the key is encrypted: store it decrypted");
-    if (ok)
-        return 0;
-    if (ERR_GET_REASON(ERR_peek_error()) == X509_R_KEY_VALUES_MISMATCH)
-        return tls_file_fail(err, "tls_key_file", path,
-                             "it is not the key of the certificate in tls_cert_file");
-    return tls_file_unread(err, "tls_key_file", path);
-}
-
-static int tls_read_own(SSL_CTX *context, const hl_client_options *options, hl_error *err)
-{
-    const char *certificate = options->tls_cert_file, *key = options->tls_key_file;
-
-    if (!certificate && !key)
-        return 0;
-    if (!certificate || !key)
-        return hli_fail(err, HL_EINVAL, "TLS: %s is set without %s",
-                        key ? "tls_key_file" : "tls_cert_file",
-                        key ? "tls_cert_file" : "tls_key_file");
-    if (SSL_CTX_use_certificate_chain_file(context, certificate) != 1)
-        return tls_file_unread(err, "tls_cert_file", certificate);
-    return tls_read_key(context, key, err);
-}
-
-static int tls_fill_context(SSL_CTX *context, const hl_client_options *options, hl_error *err)
-{
-    bool verifies = !(options->flags & HL_CLIENT_TLS_UNVERIFIED);
-
-    SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
-    SSL_CTX_set_verify(context, verifies ? SSL_VERIFY_PEER : SSL_VERIFY_NONE,
-                       verifies ? hli_tls_reason_on_verified : NULL);
-    int rc = verifies ? tls_read_authorities(context, options, err) : 0;
-    return rc < 0 ? rc : tls_read_own(context, options, err);
-}
-
-static int tls_read_files(const hl_client_options *options, SSL_CTX **ret_context, hl_error *err)
-{
-    tls_init_library();
-    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
-    int rc = context ? tls_fill_context(context, options, err) : hli_no_memory(err);
-
-    ERR_clear_error(); /* the thread may be the caller's */
-    if (rc < 0)
-        SSL_CTX_free(context);
-    else
-        *ret_context = context;
-    return rc;
-}
-
-int hli_tls_check_files(const hl_client_options *options, hl_error *err)
-{
-    SSL_CTX *context = NULL;
-    int rc = tls_read_files(options, &context, err);
-
-    SSL_CTX_free(context);
-    return rc;
-}
-
-/* ---- a connection ---- */
 
 /* An address is compared with the certificate's addresses, and is no server name (RFC 6066, 3). */
 static bool tls_expect_host(SSL *ssl, const char *host)
@@ -188,17 +72,15 @@ static struct hli_tls *tls_new(SSL_CTX *context, const char *host)
     return NULL;
 }
 
-int hli_tls_new(const hl_client_options *options, const char *host, struct hli_tls **ret_tls,
+int hli_tls_new(struct hli_tls_context *context, const char *host, struct hli_tls **ret_tls,
                 hl_error *err)
 {
-    SSL_CTX *context = NULL;
+    SSL_CTX *made = NULL;
 
-    int rc = tls_read_files(options, &context, err);
+    int rc = hli_tls_context_look(context, &made, err);
     if (rc < 0)
         return rc;
-    struct hli_tls *tls =
-        tls_new(context, options->tls_server_name ? options->tls_server_name : host);
-    SSL_CTX_free(context); /* the connection's OpenSSL object has a reference */
+    struct hli_tls *tls = tls_new(made, host);
     ERR_clear_error();
     if (!tls)
         return hli_no_memory(err);

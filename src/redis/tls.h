@@ -11,16 +11,21 @@
 
 #include <hirelock/client.h>
 
+/* What the files have that the options name: of a client. It is not read for each connection, for
+ * a system's authorities take as long as twenty handshakes. */
+struct hli_tls_context;
 struct hli_tls;
 
-/* Reads the files that the options name, to see that they can be read. Errors: HL_EINVAL with the
- * reason; HL_ENOTSUP in a build without TLS; HL_ENOMEM. */
-int hli_tls_check_files(const hl_client_options *options, hl_error *err);
+/* Reads the files; the options are borrowed. Errors: HL_EINVAL with the reason; HL_ENOTSUP in a
+ * build without TLS; HL_ENOMEM. */
+int hli_tls_context_new(const hl_client_options *options, struct hli_tls_context **ret_context,
+                        hl_error *err);
+void hli_tls_context_free(struct hli_tls_context *context); /* NULL is fine */
 
-/* TLS of a connection to this host, a name or a numeric address: the server's certificate must
- * name it, or tls_server_name if that is set. Reads the files anew, because certificates are
- * renewed while a program runs. Errors as above. */
-int hli_tls_new(const hl_client_options *options, const char *host, struct hli_tls **ret_tls,
+/* TLS of a connection; the server's certificate must be for this host, a name or a numeric address.
+ * Reads the files again if they have changed, because certificates are renewed while a program
+ * runs. Loop thread. Errors as above. */
+int hli_tls_new(struct hli_tls_context *context, const char *host, struct hli_tls **ret_tls,
                 hl_error *err);
 struct hli_tls *hli_tls_ref(struct hli_tls *tls); /* NULL is fine, for both */
 void hli_tls_unref(struct hli_tls *tls);

@@ -1,21 +1,27 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* A build without OpenSSL: the check of the files fails, and so there is never a TLS connection. */
+/* A build without OpenSSL: no client has a context, and so there is never a TLS connection. */
 #include "base/error.h"
 #include "redis/tls.h"
 
-int hli_tls_check_files(const hl_client_options *options, hl_error *err)
+int hli_tls_context_new(const hl_client_options *options, struct hli_tls_context **ret_context,
+                        hl_error *err)
 {
-    (void)options;
+    (void)options, (void)ret_context;
     return hli_fail(err, HL_ENOTSUP,
                     "TLS: this build of hirelock has none: build it with OpenSSL (-DHL_TLS=ON)");
 }
 
-int hli_tls_new(const hl_client_options *options, const char *host, struct hli_tls **ret_tls,
+void hli_tls_context_free(struct hli_tls_context *context)
+{
+    (void)context;
+}
+
+int hli_tls_new(struct hli_tls_context *context, const char *host, struct hli_tls **ret_tls,
                 hl_error *err)
 {
-    (void)host, (void)ret_tls;
-    return hli_tls_check_files(options, err);
+    (void)context, (void)host, (void)ret_tls;
+    return hli_no_memory(err);
 }
 
 struct hli_tls *hli_tls_ref(struct hli_tls *tls)

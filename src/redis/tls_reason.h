@@ -11,11 +11,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { HLI_TLS_REASON = 160 };
+enum { HLI_TLS_REASON = 160, HLI_TLS_HOST = 256 };
 
 struct hli_tls_reason {        /* of one connection; guarded by its mutex */
     bool has_certificate;      /* immutable: of the client */
-    char host[256];            /* immutable: the name that the server's certificate must have */
+    char host[HLI_TLS_HOST];   /* immutable: the name that the server's certificate must have */
     bool is_shaken;            /* the handshake is over */
     char text[HLI_TLS_REASON]; /* "": it has not failed */
 };

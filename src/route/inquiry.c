@@ -93,7 +93,7 @@ bool hli_inquiry_dial(struct hli_inquiry *inquiry, hli_ns deadline)
 {
     const struct hli_dial_args said = {
         .address = inquiry->address,
-        .tls = inquiry->url->has_tls ? inquiry->settings : NULL,
+        .tls_name = inquiry->tls_name,
         .peer = &inquiry->peer,
         .deadline = deadline,
         .done = inquiry_on_dialled,
@@ -129,6 +129,7 @@ void hli_inquiry_init(struct hli_inquiry *inquiry, const struct hli_inquiry_setu
     inquiry->url = url;
     bool is_sentinel = setup->purpose == HL_CREDENTIALS_SENTINEL;
     inquiry->secret = is_sentinel ? url->sentinel_login.password : url->login.password;
+    inquiry->tls_name = setup->settings->tls_server_name;
     inquiry->events = setup->events;
     inquiry->arg = setup->arg;
     hli_login_ask_init(&inquiry->login, setup->logins, setup->purpose);

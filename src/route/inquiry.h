@@ -27,11 +27,12 @@ struct hli_inquiry_events {
 };
 
 struct hli_inquiry {
-    const struct hli_dialler *dialler; /* immutable, as the next six */
+    const struct hli_dialler *dialler; /* immutable, as the next seven */
     struct hli_loop *loop;
     const hl_client_options *settings;
     const struct hli_url *url;
-    const char *secret; /* that of the URL or the options; borrowed, may be NULL */
+    const char *tls_name; /* that the certificate must have; NULL: the host */
+    const char *secret;   /* that of the URL or the options; borrowed, may be NULL */
     const struct hli_inquiry_events *events;
     void *arg;
 

@@ -17,6 +17,7 @@ static const struct hli_topology_kind *topology_kind_of(const struct hli_url *ur
 static void topology_free(struct hli_topology *topology)
 {
     hli_resolver_free(topology->dialler.resolver);
+    hli_tls_context_free(topology->dialler.tls);
     hli_logins_free(topology->logins);
     free(topology->link);
     free(topology);
@@ -39,8 +40,10 @@ struct hli_topology *hli_topology_new(const struct hli_topology_setup *setup,
         .resolver = hli_resolver_new(setup->loop, setup->settings->backoff_max_ms)};
     topology->link = calloc(kind->slots, sizeof(*topology->link));
     bool has_all = topology->link && topology->logins && topology->dialler.resolver;
-    if (has_all && kind->init(topology) == 0)
+    if (has_all && kind->init(topology) == 0) {
+        topology->dialler.tls = setup->tls;
         return topology;
+    }
     if (has_all)
         kind->deinit(topology);
     topology_free(topology);

@@ -35,6 +35,7 @@ struct hli_topology_listener { /* on the loop thread; the first three tell of ea
 
 struct hli_topology_setup {
     struct hli_loop *loop;
+    struct hli_tls_context *tls;       /* NULL: without TLS */
     const hl_client_options *settings; /* borrowed */
     struct hli_topology_listener listener;
     struct hli_channel *mailbox; /* of every link (hli_link_set_mailbox()); may be NULL */
@@ -43,7 +44,7 @@ struct hli_topology_setup {
 
 struct hli_topology;
 
-/* Takes over the URL on success. NULL when memory is out. */
+/* Takes over the URL and the context of TLS on success. NULL when memory is out. */
 struct hli_topology *hli_topology_new(const struct hli_topology_setup *setup,
                                       const struct hli_url *url);
 /* A server, for hl_client_nodes(). */

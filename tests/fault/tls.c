@@ -9,11 +9,25 @@
 #include "support/recorder.h"
 #include "support/tls_relay.h"
 
+#include <openssl/ssl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+static atomic_int contexts;
+
+/* The linker puts it in the place of SSL_CTX_new() (CMakeLists.txt). */
+SSL_CTX *__real_SSL_CTX_new(const SSL_METHOD *method);
+SSL_CTX *__wrap_SSL_CTX_new(const SSL_METHOD *method);
+
+SSL_CTX *__wrap_SSL_CTX_new(const SSL_METHOD *method)
+{
+    atomic_fetch_add(&contexts, 1);
+    return __real_SSL_CTX_new(method);
+}
 
 static void tls_up(void)
 {
@@ -276,7 +290,36 @@ static void drop_clients(hl_client *client, int connects)
     wait_stat(client, reconnects, connects);
 }
 
-TlsLaw(files_are_read_anew_at_each_connect)
+/* A bundle of a system's authorities takes a tenth of a second of CPU. */
+TlsLaw(files_that_stay_the_same_are_read_once)
+{
+    int before = atomic_load(&contexts);
+    hl_client *client = open_client_at(url_of_port("rediss", "127.0.0.1"), KNOWN());
+    for (int i = 1; i <= 3; i++) {
+        drop_clients(client, i);
+        lock_once(client);
+    }
+    check_int(atomic_load(&contexts) - before, 1);
+}
+
+/* It has the same name, the same size and the same time, as after a restore from a backup. */
+TlsLaw(file_that_another_has_replaced_is_read)
+{
+    char command[700];
+    snprintf(command, sizeof command, "cp %s %s", redis_server_authority(), file_of("copy.pem"));
+    check_int(system(command), 0);
+    hl_client *client = open_client_at(url_of_port("rediss", "127.0.0.1"),
+                                       CLIENT(.tls_ca_file = file_of("copy.pem")));
+    int before = atomic_load(&contexts);
+    snprintf(command, sizeof command, "cp -p %s %s && mv %s %s", file_of("copy.pem"),
+             file_of("next.pem"), file_of("next.pem"), file_of("copy.pem"));
+    check_int(system(command), 0);
+    drop_clients(client, 1);
+    lock_once(client);
+    check_int(atomic_load(&contexts) - before, 1);
+}
+
+TlsLaw(files_are_read_anew_when_they_have_changed)
 {
     certificate_make(redis_server_dir(server),
                      &(struct certificate){.name = "client", .issuer = "ca"});
@@ -311,6 +354,28 @@ TlsLaw(file_that_is_missing_at_a_reconnect_is_named_until_it_is_back)
     expect_outcome(hl_lock_acquire(new_lock(client, "stock"), &err), HL_ECONN);
     check_has(err.text, "tls_ca_file");
     check_has(err.text, "copy.pem': no such file");
+    check_int(system(command), 0);
+    wait_stat(client, reconnects, 1);
+    lock_once(client);
+}
+
+/* What it was is not trusted any more, though it is known. */
+TlsLaw(file_that_is_broken_at_a_reconnect_is_named_until_it_is_whole)
+{
+    char command[512];
+    snprintf(command, sizeof command, "cp %s %s", redis_server_authority(), file_of("copy.pem"));
+    check_int(system(command), 0);
+    hl_client *client = open_client_at(
+        url_of_port("rediss", "127.0.0.1"),
+        CLIENT(.tls_ca_file = file_of("copy.pem"), .outage_timeout_ms = slow_ms(1000)));
+    lock_once(client);
+    FILE *broken = fopen(file_of("copy.pem"), "we");
+    check(broken && fputs("half a certificate", broken) >= 0 && fclose(broken) == 0);
+    redis_do(server, "CLIENT KILL TYPE normal SKIPME yes");
+    hl_error err = HL_ERROR_INIT;
+    expect_outcome(hl_lock_acquire(new_lock(client, "stock"), &err), HL_ECONN);
+    check_has(err.text, "tls_ca_file");
+    check_has(err.text, "copy.pem'");
     check_int(system(command), 0);
     wait_stat(client, reconnects, 1);
     lock_once(client);
