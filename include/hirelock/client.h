@@ -291,7 +291,7 @@ typedef struct hl_client_options {
     const char *tls_cert_file; /* none; the client's certificate, and those between it and its
                                   authority */
     const char *tls_key_file;  /* none; the private key of tls_cert_file, not encrypted */
-    const char *tls_server_name; /* the host of the URL; the name that the certificate must have */
+    const char *tls_server_name; /* the server's host; the name that its certificate must have */
     /* For redis-sentinel:// only: none; the login at the sentinels, which is not that of the
      * servers they name. Wiped as the other login. */
     const char *sentinel_username, *sentinel_password;
@@ -333,13 +333,16 @@ typedef struct hl_client_options {
      * may go on, as when it is cut off from its replicas and stops itself by min-replicas-to-write
      * and min-replicas-max-lag (Redis docs, "Replication"). */
     int64_t old_master_ms;
+    /* For rediss-sentinel:// only: none; tls_server_name for the sentinels, which may have other
+     * certificates than the servers. Without it each sentinel's host. */
+    const char *sentinel_tls_server_name;
 } hl_client_options;
 
 /* clang-format off */
 #define HL_CLIENT_OPTIONS_INIT                                                                     \
     { sizeof(hl_client_options), 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0,                   \
       NULL, NULL, HL_LOG_WARN, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,      \
-      NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0 }
+      NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, NULL }
 /* clang-format on */
 
 /*

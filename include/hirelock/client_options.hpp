@@ -238,6 +238,12 @@ class client_options
         return *this;
     }
 
+    client_options &sentinel_tls_server_name(const char *name) noexcept
+    {
+        raw_.sentinel_tls_server_name = name;
+        return *this;
+    }
+
     client_options &on_event(event_function function)
     {
         callbacks_.on_event = std::move(function);

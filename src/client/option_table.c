@@ -48,6 +48,7 @@ const struct hli_option hli_option_table[HLI_OPTIONS] = {
     TEXT(tls_cert_file),
     TEXT(tls_key_file),
     TEXT(tls_server_name),
+    TEXT(sentinel_tls_server_name),
     {"log_level", HLI_OPTION_LEVEL, AT(log_level), HL_LOG_WARN, HL_LOG_ERROR, HL_LOG_DEBUG, 0},
     FLAG(lazy, HL_CLIENT_LAZY),
     FLAG(release_on_close, HL_CLIENT_RELEASE_ON_CLOSE),

@@ -30,7 +30,7 @@ struct hli_option {
     unsigned flag;
 };
 
-enum { HLI_OPTIONS = 30 };
+enum { HLI_OPTIONS = 31 };
 extern const struct hli_option hli_option_table[HLI_OPTIONS];
 
 /* NULL: there is none of this name. */

@@ -202,12 +202,20 @@ static int options_check_logins(const hl_client_options *options, const struct h
     return rc == 0 ? options_check_sentinel_login(options, url, err) : rc;
 }
 
+static int options_check_host(const char *option, const char *name, hl_error *err)
+{
+    if (!name || (name[0] && strlen(name) <= OPTIONS_HOST_LIMIT))
+        return 0;
+    return hli_fail(err, HL_EINVAL, "%s has %zu bytes: from 1 to %d are allowed", option,
+                    strlen(name), OPTIONS_HOST_LIMIT);
+}
+
 /* An option that is set and needs TLS; NULL: none is. */
 static const char *options_of_tls(const hl_client_options *options)
 {
     for (int i = 0; i < HLI_OPTIONS; i++) {
         const struct hli_option *option = &hli_option_table[i];
-        if (strncmp(option->name, "tls_", 4) == 0 && hli_option_get(option, options) != 0)
+        if (strstr(option->name, "tls_") && hli_option_get(option, options) != 0)
             return option->name;
     }
     return NULL;
@@ -217,15 +225,16 @@ static const char *options_of_tls(const hl_client_options *options)
 static int options_check_tls(const hl_client_options *options, const struct hli_url *url,
                              hl_error *err)
 {
-    const char *name = options->tls_server_name;
+    const char *sentinel_name = options->sentinel_tls_server_name;
     const char *of_tls = options_of_tls(options);
 
     if (!url->has_tls && of_tls)
         return hli_fail(err, HL_EINVAL, "%s needs a URL with rediss://", of_tls);
-    if (name && (!name[0] || strlen(name) > OPTIONS_HOST_LIMIT))
-        return hli_fail(err, HL_EINVAL, "tls_server_name has %zu bytes: from 1 to %d are allowed",
-                        strlen(name), OPTIONS_HOST_LIMIT);
-    return 0;
+    if (sentinel_name && url->kind != HLI_URL_SENTINEL)
+        return hli_fail(err, HL_EINVAL,
+                        "sentinel_tls_server_name needs a URL with redis-sentinel://");
+    int rc = options_check_host("tls_server_name", options->tls_server_name, err);
+    return rc == 0 ? options_check_host("sentinel_tls_server_name", sentinel_name, err) : rc;
 }
 
 /* The name has no default in the table of options, whose defaults are numbers. */

@@ -55,6 +55,17 @@ static bool tls_open(struct hli_tls *tls, SSL_CTX *context)
     return tls_expect_host(tls->ssl, tls->reason.host);
 }
 
+/* A dot at the end says that the name is whole, and is no part of a certificate's names or of SNI
+ * (RFC 6066, 3). */
+static void tls_name_host(const char *host, char name[HLI_TLS_HOST])
+{
+    size_t length = strlen(host);
+
+    if (length > 1 && host[length - 1] == '.')
+        length--;
+    snprintf(name, HLI_TLS_HOST, "%.*s", (int)length, host);
+}
+
 static struct hli_tls *tls_new(SSL_CTX *context, const char *host)
 {
     struct hli_tls *tls = calloc(1, sizeof(*tls));
@@ -65,7 +76,7 @@ static struct hli_tls *tls_new(SSL_CTX *context, const char *host)
     hli_mutex_init(&tls->mutex);
     atomic_init(&tls->pending, 0);
     tls->reason.has_certificate = SSL_CTX_get0_certificate(context) != NULL;
-    snprintf(tls->reason.host, sizeof(tls->reason.host), "%s", host);
+    tls_name_host(host, tls->reason.host);
     if (tls_open(tls, context))
         return tls;
     hli_tls_unref(tls);

@@ -129,7 +129,8 @@ void hli_inquiry_init(struct hli_inquiry *inquiry, const struct hli_inquiry_setu
     inquiry->url = url;
     bool is_sentinel = setup->purpose == HL_CREDENTIALS_SENTINEL;
     inquiry->secret = is_sentinel ? url->sentinel_login.password : url->login.password;
-    inquiry->tls_name = setup->settings->tls_server_name;
+    inquiry->tls_name =
+        is_sentinel ? setup->settings->sentinel_tls_server_name : setup->settings->tls_server_name;
     inquiry->events = setup->events;
     inquiry->arg = setup->arg;
     hli_login_ask_init(&inquiry->login, setup->logins, setup->purpose);

@@ -83,13 +83,15 @@ LAW(calls, with_options_of_a_client)
     hirelock::client_options more;
     more.sentinel_login("user", "password")
         .tls_authorities("ca.pem", "cas")
-        .tls_server_name("host");
+        .tls_server_name("host")
+        .sentinel_tls_server_name("guard");
     more.tls_certificate("cert.pem", "key.pem").failover_grace(60s, 10s).busy_poll(50us);
     more.password_file("secret").sentinel_password_file("secrets").on_address([](hl_address &) {});
     check(more.raw().failover_grace_ms == 60000 && more.raw().old_master_ms == 10000);
     check(std::string_view(more.raw().tls_ca_dir) == "cas" && more.raw().busy_poll_us == 50);
     check(std::string_view(more.raw().sentinel_password_file) == "secrets");
     check(std::string_view(more.raw().password_file) == "secret");
+    check(std::string_view(more.raw().sentinel_tls_server_name) == "guard");
     std::error_code ec;
     const hirelock::client refused(law_url(), more, ec);
     check(ec == errc::invalid && !refused); /* there are no such files */

@@ -9,6 +9,7 @@
 #include "support/recorder.h"
 #include "support/tls_relay.h"
 
+#include <netdb.h>
 #include <openssl/ssl.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -18,15 +19,30 @@
 #include <unistd.h>
 
 static atomic_int contexts;
+static char asked_host[64];
 
-/* The linker puts it in the place of SSL_CTX_new() (CMakeLists.txt). */
+/* The linker puts these two in the place of what they are named for (CMakeLists.txt). */
 SSL_CTX *__real_SSL_CTX_new(const SSL_METHOD *method);
 SSL_CTX *__wrap_SSL_CTX_new(const SSL_METHOD *method);
+int __real_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret_addresses);
+int __wrap_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret_addresses);
 
 SSL_CTX *__wrap_SSL_CTX_new(const SSL_METHOD *method)
 {
     atomic_fetch_add(&contexts, 1);
     return __real_SSL_CTX_new(method);
+}
+
+int __wrap_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret_addresses)
+{
+    bool is_ours = strncmp(host, "dotted.test", 11) == 0 && !(hints->ai_flags & AI_NUMERICHOST);
+
+    if (is_ours)
+        snprintf(asked_host, sizeof asked_host, "%s", host);
+    return __real_getaddrinfo(is_ours ? "127.0.0.1" : host, service, hints, ret_addresses);
 }
 
 static void tls_up(void)
@@ -179,6 +195,8 @@ TlsLaw(refuses_a_server_name_that_is_none)
                    "tls_server_name has 0 bytes", "from 1 to 255");
     expect_no_open(url_of_port("rediss", "127.0.0.1"), KNOWN(.tls_server_name = longer), HL_EINVAL,
                    "tls_server_name has 256 bytes", "from 1 to 255");
+    expect_no_open("rediss-sentinel://127.0.0.1/m", KNOWN(.sentinel_tls_server_name = ""),
+                   HL_EINVAL, "sentinel_tls_server_name has 0 bytes", "from 1 to 255");
 }
 
 TlsLaw(verifies_nothing_only_when_it_is_asked_to_and_warns_then)
@@ -270,6 +288,10 @@ Law(tls, options_need_a_url_that_asks_for_it)
                    "tls_ca_file");
     expect_no_open("redis://127.0.0.1", CLIENT(.flags = HL_CLIENT_TLS_UNVERIFIED), HL_EINVAL,
                    "rediss://", "tls_unverified");
+    expect_no_open("redis-sentinel://127.0.0.1/m", CLIENT(.sentinel_tls_server_name = "x"),
+                   HL_EINVAL, "rediss://", "sentinel_tls_server_name");
+    expect_no_open("rediss://127.0.0.1", CLIENT(.sentinel_tls_server_name = "x"), HL_EINVAL,
+                   "sentinel_tls_server_name", "redis-sentinel://");
 }
 
 Law(tls, handshake_that_hangs_ends_with_the_connect_timeout)
@@ -469,6 +491,17 @@ TlsLaw(tells_the_server_which_host_it_wants_unless_it_knows_an_address_only)
     expect_wanted("127.0.0.1", "redis.example", "redis.example");
     expect_wanted("127.0.0.1", NULL, "");
     expect_wanted("localhost", "10.0.0.3", "");
+}
+
+/* The dot keeps the resolver from its search list; it is no part of a name in TLS (RFC 6066). */
+TlsLaw(host_with_a_dot_at_its_end_is_the_host_without_it)
+{
+    certificate_make(
+        redis_server_dir(server),
+        &(struct certificate){.name = "server", .issuer = "ca", .hosts = "DNS:dotted.test"});
+    expect_wanted("dotted.test.", NULL, "dotted.test");
+    check_str(asked_host, "dotted.test.");
+    expect_wanted("127.0.0.1", "dotted.test.", "dotted.test");
 }
 
 /* A peer may ask for new keys at any time; the answer goes out between two requests. */

@@ -8,6 +8,7 @@
 
 #include "cluster_kit.h"
 
+#include "support/certificates.h"
 #include "support/cluster_reshape.h"
 #include "support/raw_client.h"
 
@@ -142,6 +143,38 @@ TlsTrioLaw(master_that_sentinels_choose_is_reached_by_tls)
     server = trio_await_switch(trio, old);
     lock_once(client);
     expect_tls_only(server);
+}
+
+static hl_client *open_by_names(const char *of_servers, const char *of_sentinels)
+{
+    return open_client_at(trio_url(trio), CLIENT(.tls_ca_file = redis_server_authority(),
+                                                 .tls_server_name = of_servers,
+                                                 .sentinel_tls_server_name = of_sentinels,
+                                                 .outage_timeout_ms = slow_ms(OTHERWISE_MS)));
+}
+
+/* The servers are behind a name that the sentinels do not have, and the other way round. */
+TlsTrioLaw(sentinels_may_have_other_names_than_the_servers)
+{
+    certificate_make(redis_server_dir(server),
+                     &(struct certificate){.name = "named", .issuer = "ca", .hosts = "DNS:named"});
+    redis_do(server, "CONFIG SET tls-cert-file %s/named.pem tls-key-file %s/named.key",
+             redis_server_dir(server), redis_server_dir(server));
+    lock_once(open_by_names("named", NULL));
+    lock_once(open_by_names("named", "localhost"));
+}
+
+TlsTrioLaw(sentinel_without_the_name_that_it_must_have_is_refused)
+{
+    hl_client *client = NULL;
+    hl_error err = HL_ERROR_INIT;
+
+    expect_outcome(hl_client_open(trio_url(trio),
+                                  CLIENT(.tls_ca_file = redis_server_authority(),
+                                         .sentinel_tls_server_name = "elsewhere.example"),
+                                  &client, &err),
+                   HL_ECONN);
+    check_has(err.text, "not for elsewhere.example");
 }
 
 static struct redis_server *watched; /* of those that are up */

@@ -88,10 +88,16 @@ struct hli_link *hli_client_link(const hl_client *client, unsigned slot, unsigne
 
 void hli_settings_strings(hl_client_options *settings, const char **ret_text[HLI_SETTINGS_STRINGS])
 {
-    const char **text[HLI_SETTINGS_STRINGS] = {
-        &settings->client_name,     &settings->name_prefix,   &settings->tls_ca_file,
-        &settings->tls_ca_dir,      &settings->tls_cert_file, &settings->tls_key_file,
-        &settings->tls_server_name, &settings->password_file, &settings->sentinel_password_file};
+    const char **text[HLI_SETTINGS_STRINGS] = {&settings->client_name,
+                                               &settings->name_prefix,
+                                               &settings->tls_ca_file,
+                                               &settings->tls_ca_dir,
+                                               &settings->tls_cert_file,
+                                               &settings->tls_key_file,
+                                               &settings->tls_server_name,
+                                               &settings->password_file,
+                                               &settings->sentinel_password_file,
+                                               &settings->sentinel_tls_server_name};
 
     memcpy(ret_text, text, sizeof(text));
 }

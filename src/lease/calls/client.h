@@ -149,7 +149,7 @@ void hli_client_set_wording(hl_client *client, const struct hli_wording *wording
 uint64_t hli_client_next_number(hl_client *client);
 
 /* The strings of the settings, which own them. */
-enum { HLI_SETTINGS_STRINGS = 9 };
+enum { HLI_SETTINGS_STRINGS = 10 };
 void hli_settings_strings(hl_client_options *settings, const char **ret_text[HLI_SETTINGS_STRINGS]);
 void hli_settings_deinit(hl_client_options *settings);
 
