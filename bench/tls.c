@@ -8,9 +8,11 @@
 #include "tls.h"
 
 #include "cores.h"
+#include "cpu.h"
 #include "must.h"
 #include "raw.h"
 #include "rounds.h"
+#include "samples.h"
 #include "scenario.h"
 
 #include <openssl/ssl.h>
@@ -19,7 +21,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#define TLS_SYSTEM "/etc/ssl/certs/ca-certificates.crt"
+
 enum { TLS_ROUND_MS = 50, TLS_RAW = 0, TLS_OURS, TLS_SIDES };
+enum { TLS_RECONNECTS = 10, TLS_CONNECTION_ROUNDS = 7, TLS_PATIENCE_MS = 60000 };
 
 struct tls {
     char dir[64], authority[96], url[64];
@@ -150,6 +155,81 @@ static void tls_measure(struct bench *bench, struct tls *tls, const char *placem
     hl_client_close(client);
 }
 
+/* The system's authorities beside ours, in one file, as a program names it on many systems. False:
+ * this one has no such file. */
+static bool tls_make_bundle(const struct tls *tls, char bundle[96])
+{
+    char command[256];
+
+    if (access(TLS_SYSTEM, R_OK) != 0)
+        return false;
+    snprintf(bundle, 96, "%s/bundle.pem", tls->dir);
+    snprintf(command, sizeof(command), "cat %s %s >%s", TLS_SYSTEM, tls->authority, bundle);
+    tls_run(command);
+    return true;
+}
+
+/* All its connections are cut, and it is there again: two handshakes. */
+static void tls_reconnect(struct bench *bench, hl_client *client)
+{
+    uint64_t wanted = scenario_stats(client).reconnects + 1;
+
+    freeReplyObject(redisCommand(bench->server.link, "CLIENT KILL TYPE normal SKIPME yes"));
+    while (scenario_stats(client).reconnects < wanted)
+        (void)!hl_client_ping(client, TLS_PATIENCE_MS, NULL);
+}
+
+/* CPU time of the client for a connection, in the median of the rounds. */
+static double tls_connection_us(struct bench *bench, hl_client *client, struct samples *all)
+{
+    double before = cpu_own_us();
+
+    for (int i = 0; i < TLS_RECONNECTS; i++)
+        tls_reconnect(bench, client);
+    samples_add(all, (cpu_own_us() - before) / (2 * TLS_RECONNECTS));
+    return samples_quantile(all, 0.5);
+}
+
+static hl_client *tls_client(const struct bench *bench, const struct tls *tls, const char *file)
+{
+    hl_client_options options = HL_CLIENT_OPTIONS_INIT;
+    struct bench at_tls = *bench;
+
+    options.tls_ca_file = file;
+    options.log_level = HL_LOG_ERROR; /* it loses its connections on purpose */
+    options.backoff_min_ms = options.backoff_max_ms = 1;
+    options.connect_timeout_ms = TLS_PATIENCE_MS;
+    snprintf(at_tls.server.url, sizeof(at_tls.server.url), "%s", tls->url);
+    return scenario_client(&at_tls, &options);
+}
+
+/* Whether the authorities are one or all that a system knows, a connection costs the same. */
+static void tls_measure_connections(struct bench *bench, const struct tls *tls)
+{
+    struct samples one = {0}, bundle = {0};
+    double one_us = 0, bundle_us = 0;
+    char path[96];
+
+    if (!tls_make_bundle(tls, path)) {
+        report_heading("TLS, connections: no " TLS_SYSTEM " here");
+        return;
+    }
+    for (int i = 0; i < TLS_CONNECTION_ROUNDS; i++) {
+        hl_client *client = tls_client(bench, tls, tls->authority);
+        one_us = tls_connection_us(bench, client, &one);
+        hl_client_close(client);
+        client = tls_client(bench, tls, path);
+        bundle_us = tls_connection_us(bench, client, &bundle);
+        hl_client_close(client);
+    }
+    report_figure(&bench->report, "TLS, a connection: one authority", one_us, "us");
+    report_figure(&bench->report, "TLS, a connection: the system's", bundle_us, "us");
+    report_at_most(&bench->report, "tls_connection_with_systems_authorities", bundle_us / one_us,
+                   "x", 1.2);
+    samples_free(&one);
+    samples_free(&bundle);
+}
+
 void scenario_tls(struct bench *bench)
 {
     struct tls tls = {.port = 0};
@@ -162,5 +242,6 @@ void scenario_tls(struct bench *bench)
         tls_measure(bench, &tls, "pinned", true);
     cores_free(bench->server.pid);
     tls_measure(bench, &tls, "free", false);
+    tls_measure_connections(bench, &tls);
     tls_close(&tls, &bench->server);
 }
