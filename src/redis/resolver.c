@@ -39,7 +39,6 @@ struct hli_resolver {
 struct hli_lookup {
     struct hli_ref ref; /* of the resolver's list, of the thread, and of each ask */
     struct hli_resolver *resolver;
-    char host[HLI_HOST_LIMIT + 1]; /* immutable */
 
     struct hli_gate begun;   /* the library cannot be unloaded under the thread any more */
     atomic_bool is_answered; /* the next three are the thread's before it, the loop's after it */
@@ -50,6 +49,8 @@ struct hli_lookup {
     hli_ns kept_until;
     TAILQ_ENTRY(hli_lookup) link;
     TAILQ_HEAD(, hli_name_ask) asks; /* that wait */
+
+    char host[]; /* immutable */
 };
 
 static void resolver_unref(struct hli_resolver *resolver)
@@ -226,14 +227,16 @@ static int resolver_open(struct hli_resolver *resolver)
 /* NULL when memory or descriptors are out, and errno has the reason. */
 static struct hli_lookup *resolver_add(struct hli_resolver *resolver, const char *host)
 {
-    struct hli_lookup *lookup = resolver_open(resolver) == 0 ? calloc(1, sizeof(*lookup)) : NULL;
+    size_t size = strlen(host) + 1;
+    struct hli_lookup *lookup =
+        resolver_open(resolver) == 0 ? calloc(1, sizeof(*lookup) + size) : NULL;
 
     if (!lookup)
         return NULL;
     hli_ref_init(&lookup->ref); /* the list's */
     hli_ref_take(&resolver->ref);
     lookup->resolver = resolver;
-    snprintf(lookup->host, sizeof(lookup->host), "%s", host);
+    memcpy(lookup->host, host, size);
     TAILQ_INIT(&lookup->asks);
     TAILQ_INSERT_TAIL(&resolver->lookups, lookup, link);
     return lookup;

@@ -13,7 +13,7 @@
 
 #include <netdb.h>
 
-enum { HLI_RESOLVER_THREADS = 16, HLI_HOST_LIMIT = 255 };
+enum { HLI_RESOLVER_THREADS = 16 };
 
 struct hli_resolver;
 struct hli_lookup;
