@@ -192,6 +192,7 @@ static void check_no_name(int64_t connect_timeout_ms, const char *text)
     hl_error err = HL_ERROR_INIT;
     int64_t begin_ms = now_ms();
     options.connect_timeout_ms = connect_timeout_ms;
+    options.outage_timeout_ms = 10 * connect_timeout_ms;
     expect_outcome(hl_client_open("redis://redis.test:1234", &options, &client, &err), HL_ECONN);
     check_msg(strstr(err.text, "connect redis.test:1234: ") == err.text && strstr(err.text, text),
               "%s", err.text);

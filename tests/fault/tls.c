@@ -301,8 +301,9 @@ Law(tls, handshake_that_hangs_ends_with_the_connect_timeout)
     int64_t timeout_ms = slow_ms(1000); /* the connection is up by then, on a busy machine too */
     snprintf(url, sizeof url, "rediss://127.0.0.1:%d", port);
     snprintf(within, sizeof within, "within %lld ms", (long long)timeout_ms);
-    expect_no_open(url, CLIENT(.connect_timeout_ms = timeout_ms), HL_ECONN, "no answer to the TLS",
-                   within);
+    expect_no_open(url,
+                   CLIENT(.connect_timeout_ms = timeout_ms, .outage_timeout_ms = 10 * timeout_ms),
+                   HL_ECONN, "no answer to the TLS", within);
     close(fd);
 }
 
