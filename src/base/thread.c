@@ -5,10 +5,10 @@
 
 #include <hirelock/error.h>
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <time.h>
 
 int hli_thread_start(hli_thread *ret_thread, const char *name, void *(*run)(void *), void *arg)
@@ -37,15 +37,13 @@ void hli_thread_detach(hli_thread thread)
     pthread_detach(thread);
 }
 
-/* The destructors of a thread's C++ objects: glibc does not unload an object while it has some.
- * glibc runs this one, which is none of ours, behind the last instruction of the library. */
-int __cxa_thread_atexit_impl(void (*run)(void *), void *arg, void *within_object);
-
 void hli_thread_keep_library(void)
 {
-    static char here;
+    static const char library_anchor;
+    Dl_info found;
 
-    __cxa_thread_atexit_impl(free, NULL, &here);
+    if (dladdr(&library_anchor, &found) && found.dli_fname)
+        (void)!dlopen(found.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 void hli_thread_yield(void)

@@ -19,8 +19,7 @@ typedef pthread_cond_t hli_cond;
 int hli_thread_start(hli_thread *ret_thread, const char *name, void *(*run)(void *), void *arg);
 void hli_thread_join(hli_thread thread);
 void hli_thread_detach(hli_thread thread);
-/* From now on the library is not unloaded before the calling thread has ended: a dlclose() in
- * between is made up for by a later one. */
+/* From now on a dlclose() does not unload the library, for a thread of it may outlive that. */
 void hli_thread_keep_library(void);
 void hli_thread_yield(void); /* lets another thread run on this core */
 

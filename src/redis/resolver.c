@@ -13,7 +13,6 @@
 #include "redis/resolver.h"
 
 #include "base/error.h"
-#include "base/gate.h"
 #include "base/ref.h"
 #include "base/thread.h"
 #include "base/wakefd.h"
@@ -34,13 +33,13 @@ struct hli_resolver {
     hli_ns keep;
     TAILQ_HEAD(, hli_lookup) lookups;
     unsigned asking;
+    bool has_asked;
 };
 
 struct hli_lookup {
     struct hli_ref ref; /* of the resolver's list, of the thread, and of each ask */
     struct hli_resolver *resolver;
 
-    struct hli_gate begun;   /* the library cannot be unloaded under the thread any more */
     atomic_bool is_answered; /* the next three are the thread's before it, the loop's after it */
     struct addrinfo *addresses;
     int problem, reason; /* of getaddrinfo(), and errno */
@@ -77,8 +76,6 @@ static void *lookup_run(void *arg)
                                    .ai_protocol = IPPROTO_TCP,
                                    .ai_flags = AI_ADDRCONFIG};
 
-    hli_thread_keep_library();
-    hli_gate_open(&lookup->begun);
     lookup->problem = getaddrinfo(lookup->host, NULL, &hints, &lookup->addresses);
     lookup->reason = errno;
     atomic_store(&lookup->is_answered, true);
@@ -133,6 +130,7 @@ static void lookup_begin(struct hli_lookup *lookup)
 
     lookup->state = LOOKUP_ASKING;
     lookup->resolver->asking++;
+    lookup->resolver->has_asked = true;
     hli_ref_take(&lookup->ref); /* the thread's */
     if (hli_thread_start(&thread, "hirelock-name", lookup_run, lookup) == 0) {
         hli_thread_detach(thread);
@@ -140,7 +138,6 @@ static void lookup_begin(struct hli_lookup *lookup)
     }
     lookup->problem = EAI_SYSTEM;
     lookup->reason = errno;
-    hli_gate_open(&lookup->begun);
     atomic_store(&lookup->is_answered, true);
     hli_wakefd_wake(&lookup->resolver->wakefd);
     lookup_unref(lookup);
@@ -308,18 +305,18 @@ void hli_resolver_stop(struct hli_resolver *resolver)
     hli_wakefd_close(&resolver->wakefd);
 }
 
-/* A thread that has only just been started is not yet safe from an unload of the library. */
+/* A thread may be on its last steps, too: nobody knows. Not on the loop, which would wait for one
+ * who closes a client inside dlclose(). */
 void hli_resolver_free(struct hli_resolver *resolver)
 {
     struct hli_lookup *lookup;
 
     if (!resolver)
         return;
-    while ((lookup = TAILQ_FIRST(&resolver->lookups))) {
-        if (lookup->state == LOOKUP_ASKING)
-            hli_gate_wait(&lookup->begun, HLI_NEVER);
+    if (resolver->has_asked)
+        hli_thread_keep_library();
+    while ((lookup = TAILQ_FIRST(&resolver->lookups)))
         lookup_leave(lookup);
-    }
     resolver_unref(resolver);
 }
 
