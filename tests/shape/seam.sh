@@ -15,7 +15,7 @@ shift
 
 # Memory, text, numbers, the parser of answers; and what happens once for each process or thread.
 harmless='mem* str* *printf __isoc* malloc calloc realloc free mmap64 munmap madvise abort stderr stdout fputs fwrite
-    tolower toupper __ctype_* explicit_bzero __explicit_bzero_chk __*_chk qsort
+    tolower toupper __ctype_* explicit_bzero __explicit_bzero_chk __*_chk qsort bsearch
     __errno_location __stack_chk_fail __tls_get_addr _GLOBAL_OFFSET_TABLE_ sigfillset
     htons redisReader* freeaddrinfo gai_strerror
     pthread_once pthread_key_* pthread_setspecific pthread_atfork pthread_setcancelstate
