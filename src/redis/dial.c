@@ -312,10 +312,15 @@ static void dial_resolve(struct hli_dial *dial)
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
 
     dial->name.done = dial_on_name;
-    if (getaddrinfo(host, NULL, &hints, &dial->numeric) != 0) {
+    int problem = getaddrinfo(host, NULL, &hints, &dial->numeric);
+    if (problem == EAI_NONAME) { /* it is no number */
         dial->numeric = NULL;
         hli_resolver_ask(dial->dialler->resolver, &dial->name, host);
         return;
+    }
+    if (problem != 0) {
+        dial->numeric = NULL;
+        dial_note_problem(dial, problem == EAI_SYSTEM ? errno : ENOMEM);
     }
     dial->next = dial->numeric;
     dial_next_address(dial);
