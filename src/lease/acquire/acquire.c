@@ -112,7 +112,7 @@ int hli_acquire_init(struct hli_acquire *acquire, const struct hli_acquire_spec 
 
     if (rc == 0 && HLI_GRACE_IS_ON(client))
         rc = acquire_check_grace(client, options, err);
-    if (rc == 0)
+    if (rc == 0 && spec->mode.restart_ms > 0)
         rc = acquire_check_restart(options, spec->mode.restart_ms, err);
     if (rc < 0)
         return rc;

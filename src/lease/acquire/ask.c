@@ -100,13 +100,15 @@ static bool ask_is_in_grace(struct hli_turn *turn)
     return true;
 }
 
-static void ask_send_acquire(struct hli_turn *turn, struct hli_tenure *tenure, int64_t lease_ms)
+static void ask_send_acquire(struct hli_turn *turn, struct hli_tenure *tenure,
+                             const struct hli_acquire *head)
 {
-    const struct hli_acquire_request request = {.lease_ms = lease_ms,
-                                                .count = 1,
-                                                .tokens = ask_tokens(turn->name),
-                                                .queues = hli_waiters_queue(turn->name),
-                                                .young_ms = hli_restart_young_ms(turn)};
+    const struct hli_acquire_request request = {
+        .lease_ms = head->lease_ms,
+        .count = 1,
+        .tokens = ask_tokens(turn->name),
+        .queues = hli_waiters_queue(turn->name),
+        .young_ms = head->mode.restart_ms > 0 ? hli_restart_young_ms(turn) : 0};
 
     if (turn->name->kind->acquire(tenure, &tenure->ask, &request) < 0) {
         tenure->ask_at = hli_after_ms(turn->now, HLI_NO_MEMORY_MS);
@@ -118,7 +120,7 @@ static void ask_send_acquire(struct hli_turn *turn, struct hli_tenure *tenure, i
         tenure->anchor_at = turn->now;
     if (turn->name->asked_at == 0)
         turn->name->asked_at = turn->now;
-    tenure->asked_lease_ms = lease_ms;
+    tenure->asked_lease_ms = head->lease_ms;
     tenure->asked_count = 1;
     tenure->asked_tokens = request.tokens;
     hli_turn_ask(turn, tenure, HLI_ASKING_ACQUIRE);
@@ -161,7 +163,7 @@ void hli_ask_plan(struct hli_turn *turn)
     if (name->contention) /* during the turn of Redisson's waiters, no ACQUIRE is sent */
         at = hli_later(at, name->contention->yields_until);
     if (turn->now >= at)
-        ask_send_acquire(turn, name->current, head->lease_ms);
+        ask_send_acquire(turn, name->current, head);
     else
         hli_turn_timer(turn, at);
 }

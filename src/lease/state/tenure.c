@@ -36,17 +36,13 @@ const char *hli_tenure_state_name(enum hli_tenure_state state)
     return names[state];
 }
 
-/* Its id begins the fields: of a part of a Redlock that is the Redlock's client. */
-static hl_client *tenure_speaker(const struct hli_name *name)
-{
-    return name->kind->changed ? name->voter->speaker : name->client;
-}
-
 /* A part of a Redlock at one master has the number of the attempt at all masters, once. */
 uint64_t hli_tenure_next_number(const struct hli_name *name)
 {
     uint64_t number = name->kind->changed ? atomic_exchange(&name->voter->number, 0) : 0;
-    return number != 0 ? number : hli_client_next_number(tenure_speaker(name));
+    hl_client *speaker = name->kind->changed ? name->voter->speaker : name->client;
+
+    return number != 0 ? number : hli_client_next_number(speaker);
 }
 
 struct hli_tenure *hli_tenure_new(struct hli_name *name, uint64_t number)
@@ -154,7 +150,8 @@ void hli_tenure_move(struct hli_tenure *tenure, enum hli_tenure_state state)
 const char *hli_tenure_write_field(const struct hli_name *name, uint64_t number,
                                    char text[HLI_FIELD_SIZE])
 {
-    int used = snprintf(text, HLI_FIELD_SIZE, "%s:%" PRIu64 "%s", tenure_speaker(name)->id, number,
+    const hl_client *speaker = name->kind->changed ? name->voter->speaker : name->client;
+    int used = snprintf(text, HLI_FIELD_SIZE, "%s:%" PRIu64 "%s", speaker->id, number,
                         name->kind->field_suffix);
 
     if (name->kind->changed)
