@@ -229,13 +229,23 @@ struct fair_queue {
     int length;
 };
 
+/* "{name}", as it stands in the names of the queue's keys. */
+static inline const char *fair_braced(const struct scene *scene)
+{
+    static char braced[128];
+    bool is_braced = strchr(scene->name, '{') != NULL;
+
+    snprintf(braced, sizeof braced, "%s%s%s", is_braced ? "" : "{", scene->name,
+             is_braced ? "" : "}");
+    return braced;
+}
+
 static inline bool fair_queue_has(void *arg)
 {
     const struct fair_queue *queue = arg;
-    bool is_braced = strchr(queue->scene->name, '{') != NULL;
 
-    return redis_int(server, "LLEN redisson_lock_queue:%s%s%s", is_braced ? "" : "{",
-                     queue->scene->name, is_braced ? "" : "}") >= queue->length ||
+    return redis_int(server, "LLEN redisson_lock_queue:%s", fair_braced(queue->scene)) >=
+               queue->length ||
            scene_is_over(queue->scene);
 }
 
@@ -275,11 +285,34 @@ static inline void use_fair_queue(struct scene *scene)
         hl_lock_free(lock[i]);
 }
 
+/* A waiter of ours gets the lock before one of Redisson's, whose end is near. */
+static inline void use_fair_before_java(struct scene *scene)
+{
+    const char *braced = fair_braced(scene);
+    hl_lock *lock[] = {scene_lock(scene->client, HL_LOCK_FAIR, 0, scene->name),
+                       scene_lock(scene->other, HL_LOCK_FAIR, 0, scene->name)};
+
+    scene_ok(scene, hl_lock_acquire_for(lock[0], scene_wait_ms(scene), ERR));
+    struct actor *actor = fair_wait(scene, lock[1], NULL, 1);
+    redis_do(server, "RPUSH redisson_lock_queue:%s java:1", braced);
+    redis_do(server, "ZADD redisson_lock_timeout:%s 1 java:1", braced);
+    scene_ok(scene, hl_lock_release(lock[0], ERR));
+    scene_ok(scene, actor_end(actor));
+    redis_do(server, "DEL redisson_lock_queue:%s redisson_lock_timeout:%s hirelock_fair:%s", braced,
+             braced, braced);
+    scene_ok(scene, actor_release(actor, lock[1], NULL));
+    actor_stop(actor);
+    for (int i = 0; i < 2; i++)
+        hl_lock_free(lock[i]);
+}
+
 static inline void use_fair(struct scene *scene)
 {
     use_kinds(scene, HL_LOCK_FAIR, HL_LOCK_FAIR);
     if (!scene_is_over(scene))
         use_fair_queue(scene);
+    if (!scene_is_over(scene))
+        use_fair_before_java(scene);
 }
 
 static inline void use_fenced(struct scene *scene)
