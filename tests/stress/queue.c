@@ -69,9 +69,11 @@ bool queue_step(struct queue *queue, const struct resp_command *command)
         queue_add(queue, command);
     } else if (resp_command_begins(command, "ZPOPMIN")) {
         return queue_pop(queue);
-    } else if (resp_command_begins(command, "ZREM") && command->argc == 3) {
-        queue_copy(field, command, 2);
-        queue_remove(queue, queue_find(queue, field));
+    } else if (resp_command_begins(command, "ZREM")) {
+        for (int i = 2; i < (int)command->argc; i++) {
+            queue_copy(field, command, i);
+            queue_remove(queue, queue_find(queue, field));
+        }
     } else if (resp_command_begins(command, "DEL") || resp_command_begins(command, "UNLINK")) {
         queue->count = 0;
     } else {
