@@ -30,7 +30,7 @@
 -- that lives has waited so long that its end comes.
 -- include braces
 -- include clock
-local WAIT, CHUNK, CHUNKS = 300000, 16, 64 -- WAIT: Redisson's default
+local WAIT, CHUNK, CHUNKS = 300000, 16, 64 -- WAIT: the default of Redisson
 local call, name, slot = redis.call, KEYS[1], braced(KEYS[1])
 local publish, numsub, stand_ms, grace_ms = unpack(ARGV, 1, 4)
 local stand, grace = tonumber(stand_ms), tonumber(grace_ms)

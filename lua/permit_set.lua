@@ -10,8 +10,8 @@
 --       {0}       it was there
 --
 -- Keeps: the count is absolute, so a repeated command changes nothing. No permit outlives the
--- semaphore, and the time to live of one that was there with if_new only grows. Permits that are out stay
--- out: if the new total is smaller, the number available is negative until some come back.
+-- semaphore, and the time to live of one that was there with if_new only grows. Permits that are
+-- out stay out: if the new total is smaller, the number available is negative until some come back.
 -- include permit
 local key, ids = KEYS[1], ids_of(KEYS[1])
 local digits, if_new, ttl_ms, channel, publish = unpack(ARGV)

@@ -151,7 +151,7 @@ static struct hli_lookup *resolver_find(struct hli_resolver *resolver,
     struct hli_lookup *lookup;
 
     TAILQ_FOREACH (lookup, &resolver->lookups, link)
-        if (is_it(lookup, arg))
+        if (is_it(lookup, arg)) /* NOLINT(clang-analyzer-unix.Malloc): the list has a reference */
             break;
     return lookup;
 }
@@ -263,8 +263,8 @@ void hli_resolver_ask(struct hli_resolver *resolver, struct hli_name_ask *ask, c
     ask->lookup = lookup;
     hli_ref_take(&lookup->ref); /* the ask's */
     if (lookup->state == LOOKUP_KEPT) {
-        lookup_leave(lookup); /* it is good for one attempt */
-        ask->done(ask, lookup->addresses, NULL);
+        lookup_leave(lookup);                    /* it is good for one attempt */
+        ask->done(ask, lookup->addresses, NULL); /* NOLINT(clang-analyzer-unix.Malloc): as above */
         return;
     }
     ask->is_waiting = true;
@@ -316,7 +316,7 @@ void hli_resolver_free(struct hli_resolver *resolver)
     if (resolver->has_asked)
         hli_thread_keep_library();
     while ((lookup = TAILQ_FIRST(&resolver->lookups)))
-        lookup_leave(lookup);
+        lookup_leave(lookup); /* NOLINT(clang-analyzer-unix.Malloc): the list has a reference */
     resolver_unref(resolver);
 }
 

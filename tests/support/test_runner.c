@@ -4,7 +4,8 @@
 /*
  * Runs the tests of a program without Criterion, for ThreadSanitizer: each in a forked child with
  * its own process group, which ends with it. Speaks like Criterion: --list, --filter SUITE/NAME (a
- * glob; or CRITERION_TEST_PATTERN), -jN, the closing line. A sanitizer's report in any process of a test fails that test.
+ * glob; or CRITERION_TEST_PATTERN), -jN, the closing line. A sanitizer's report in any process of a
+ * test fails that test.
  */
 #include "test.h"
 
