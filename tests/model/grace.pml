@@ -537,7 +537,7 @@ end:
         fi;
         d_step { pass_tick() }
     }
-    :: atomic { steps > 0 && grace[NEW] != 0 -> steps--; grace[NEW] = 0 }
+    :: atomic { steps > 0 && grace[NEW] != 0 -> steps--; grace[NEW] = 0 } /* never, unless broken */
     od
 }
 
