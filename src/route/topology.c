@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* An answer that nobody waited for is kept for as long as a pause between two attempts, and this
+ * much longer: a timer may be late. */
+enum { TOPOLOGY_NAME_MS = 1000 };
+
 static const struct hli_topology_kind *topology_kind_of(const struct hli_url *url)
 {
     return url->kind == HLI_URL_CLUSTER ? &hli_topology_cluster : &hli_topology_one_server;
@@ -35,9 +39,10 @@ struct hli_topology *hli_topology_new(const struct hli_topology_setup *setup,
     topology->setup = *setup;
     topology->url = *url;
     topology->logins = hli_logins_new(setup->loop, setup->settings, &topology->url);
-    topology->dialler = (struct hli_dialler){
-        .loop = setup->loop,
-        .resolver = hli_resolver_new(setup->loop, setup->settings->backoff_max_ms)};
+    topology->dialler =
+        (struct hli_dialler){.loop = setup->loop,
+                             .resolver = hli_resolver_new(
+                                 setup->loop, setup->settings->backoff_max_ms + TOPOLOGY_NAME_MS)};
     topology->link = calloc(kind->slots, sizeof(*topology->link));
     bool has_all = topology->link && topology->logins && topology->dialler.resolver;
     if (has_all && kind->init(topology) == 0) {

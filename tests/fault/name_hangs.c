@@ -111,7 +111,7 @@ static bool is_given_up(void *count)
 static hl_client *open_that_gives_up(int64_t pause_ms)
 {
     return open_client_at(url_of("hangs.test"),
-                          CLIENT(.flags = HL_CLIENT_LAZY, .connect_timeout_ms = 20,
+                          CLIENT(.flags = HL_CLIENT_LAZY, .connect_timeout_ms = slow_ms(500),
                                  .backoff_min_ms = pause_ms, .backoff_max_ms = pause_ms,
                                  .on_log = count_given_up, .log_level = HL_LOG_DEBUG));
 }
