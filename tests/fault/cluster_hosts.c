@@ -241,7 +241,7 @@ Test(cluster_hosts, of_which_one_is_started_empty_lose_its_slots_only, .init = p
     expect_outcome(hl_lock_try_acquire(new_lock(late, spots[1].name), &err), HL_ECONN);
     check_has(err.text, "is no address");
     load_end(1);
-    expect_ok(hl_client_close(other)); /* whose waiter at the lost node waits on */
+    close_client(other); /* whose waiter at the lost node waits on */
 }
 
 static void five_up(void)
@@ -279,7 +279,7 @@ Test(cluster_hosts, of_which_one_is_started_empty_follow_a_failover, .init = fiv
         expect_served(i);
     check(events_wait(&events, HL_EVENT_MASTER_CHANGED, 1, 60000));
     load_end(1);
-    expect_ok(hl_client_close(other)); /* whose waiter at the lost node waits on */
+    close_client(other); /* whose waiter at the lost node waits on */
 }
 
 static bool is_down(void *node)
