@@ -11,6 +11,7 @@
 #include "acl_scene.h"
 
 #include "cli/rights.h"
+#include "support/redis_program.h"
 
 struct page {
     const char *name;
@@ -36,6 +37,12 @@ static const struct page *const pages[] = {
     &(const struct page){"permits", use_permits, false, permit_rights},
     &page_of_latches};
 enum { PAGES = sizeof pages / sizeof pages[0] };
+
+/* Before Redis 7 no expiry takes GT, and PEXPIREAT is refused for its words before it is denied. */
+static inline bool acl_is_asked(const char *right)
+{
+    return redis_program_is_7() || strcmp(right, "+pexpireat") != 0;
+}
 
 /* From a name with a brace of its own keys and channels are derived without another. */
 static inline void acl_give_one(struct redis_server *node, const char *right, bool is_braced)
