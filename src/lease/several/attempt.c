@@ -45,9 +45,9 @@ static size_t attempt_twin(const struct hli_ballot *ballot, size_t index)
     return index;
 }
 
-/* A master that is the same server as another one has no vote, for it would give the same key
- * twice. Which server it is, is known only of a link that is up: it is awaited, unless it failed.
- */
+/* A master that is the same server as another one has no vote: asked, it would name this owner's
+ * own vote as a holder. Which server it is, is known only of a link that is up: it is awaited,
+ * unless it failed. */
 static void attempt_ask_one(struct hli_ballot *ballot, size_t index)
 {
     const struct hli_quorum *quorum = hli_ballot_quorum(ballot);
