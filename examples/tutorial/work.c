@@ -1,18 +1,19 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
-/* work WHO SECONDS: holds the lock "stock:42" for so long, or as long as it is not lost.
- * docs/tutorial.md explains it. */
+/* work WHO [FILE]: holds the lock "stock:42" until the file is there, or as long as it is not lost;
+ * without a file it has nothing to do. docs/tutorial.md explains it. */
 #define _POSIX_C_SOURCE 200809L
 #include <hirelock/hirelock.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
-/* Works in short steps, and looks before each of them. */
-static void work(hl_lock *lock, const char *who, int seconds)
+/* Works in short steps until the file is there, and looks before each of them. */
+static void work(hl_lock *lock, const char *who, const char *file)
 {
     printf("%s: mine\n", who);
-    for (int step = 0; step < seconds * 10 && hl_lock_is_held(lock, NULL); step++)
+    while (file && access(file, F_OK) != 0 && hl_lock_is_held(lock, NULL))
         nanosleep(&(struct timespec){0, 100000000}, NULL);
     if (hl_lock_is_held(lock, NULL))
         printf("%s: done\n", who);
@@ -32,7 +33,7 @@ int main(int argc, char **argv)
     if (hl_client_open(url ? url : "redis://127.0.0.1", &options, &client, &err) == 0 &&
         hl_lock_new(client, "stock:42", &lock, &err) == 0 &&
         hl_lock_acquire_for(lock, 60000, &err) == 0) {
-        work(lock, who, argc > 2 ? atoi(argv[2]) : 1);
+        work(lock, who, argc > 2 ? argv[2] : NULL);
         hl_lock_release(lock, &err); /* always: the result says how the hold ended */
     }
     if (err.code < 0)
