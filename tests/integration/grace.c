@@ -13,9 +13,24 @@
 #include <hirelock/fence.h>
 #include <hirelock/multi_lock.h>
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+static _Atomic int64_t passed_s; /* for this process only: a law makes long times pass */
+
+/* In place of the C library's, for the library too. */
+int clock_gettime(clockid_t clock, struct timespec *ret_time)
+{
+    int result = (int)syscall(SYS_clock_gettime, clock, ret_time);
+
+    if (clock == CLOCK_BOOTTIME)
+        ret_time->tv_sec += atomic_load(&passed_s);
+    return result;
+}
 
 static const hl_lock_kind kinds[] = {HL_LOCK_REENTRANT, HL_LOCK_FAIR, HL_LOCK_FENCED,
                                      HL_LOCK_SPIN,      HL_LOCK_READ, HL_LOCK_WRITE};
@@ -225,7 +240,7 @@ GraceLaw(gives_larger_tokens_though_the_counter_is_lost)
 GraceLaw(lets_a_hold_end_of_which_less_is_left_than_an_old_master_may_go_on)
 {
     static struct events events;
-    const int64_t lease_ms = 5 * LEASE_MS; /* the rest of it is enough for a restart */
+    const int64_t lease_ms = 3600000; /* its rest is enough for any restart */
     grace_serve(server, false);
     hl_client *client = open_client(
         CLIENT(.failover_grace_ms = 2 * lease_ms, .old_master_ms = lease_ms, .backoff_max_ms = 100,
@@ -242,6 +257,7 @@ GraceLaw(lets_a_hold_end_of_which_less_is_left_than_an_old_master_may_go_on)
     expect_outcome(hl_lock_update_lease(lock, NULL, lease_ms, &err), HL_ESERVER);
     expect_ok(hl_lock_acquire(lock, ERR)); /* a level more of what is left */
     expect_ok(hl_lock_release(lock, ERR));
+    atomic_store(&passed_s, lease_ms / 1000);
     check(events_wait(&events, HL_EVENT_LOST, 1, 60000));
     check_str(events.reason[HL_EVENT_LOST], "expired");
     check_int(stats_of(client).reclaims, 0);
