@@ -119,6 +119,17 @@ function(hl_test_plugins target)
     endforeach()
 endfunction()
 
+# hl_beside_test_programs(FOLDER...): the target of this name is all that the tests use and that is
+# no program of theirs: what is built in these folders. script/test builds it, and of the programs
+# those that it runs.
+function(hl_beside_test_programs)
+    add_custom_target(hl_beside_test_programs)
+    foreach(folder IN LISTS ARGN)
+        get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+        add_dependencies(hl_beside_test_programs ${targets})
+    endforeach()
+endfunction()
+
 # Its labels; how long it may take says script/test.
 function(hl_test_properties test folder is_slow is_root)
     set(labels ${folder})
