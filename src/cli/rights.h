@@ -114,9 +114,19 @@ static const char *const server_rights[] = {
     "+select",     "+client|setname", "+client|id",   "+client|kill", NULL};
 
 /* What each client of a cluster needs. */
-static const char *const cluster_rights[] = {
-    "+cluster|slots", "+cluster|info", "+asking",         "+evalsha",   "+script|load", "+ping",
-    "+info",          "+role",         "+client|setname", "+client|id", "+client|kill", NULL};
+static const char *const cluster_rights[] = {"+cluster|slots",
+                                             "+cluster|info",
+                                             "+cluster|myid",
+                                             "+asking",
+                                             "+evalsha",
+                                             "+script|load",
+                                             "+ping",
+                                             "+info",
+                                             "+role",
+                                             "+client|setname",
+                                             "+client|id",
+                                             "+client|kill",
+                                             NULL};
 
 /* And each lock: the channel by which it is granted. */
 static const char *const grant_rights[] = {"&hirelock:{lock:*", NULL};

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: hirelock contributors */
 /* SPDX-License-Identifier: MIT */
 /*
- * The handshake: AUTH, INFO, SELECT, CLIENT SETNAME, CLIENT ID, ROLE, the term, PING. If INFO has
- * the same run id as before, CLIENT KILL of our old connection follows: after its reply no request
- * that was sent on the old connection can run any more.
+ * The handshake: AUTH, INFO, SELECT, CLIENT SETNAME, CLIENT ID, CLUSTER MYID, ROLE, the term, PING.
+ * If INFO has the same run id as before, CLIENT KILL of our old connection follows: after its reply
+ * no request that was sent on the old connection can run any more.
  */
 #include "redis/handshake.h"
 
@@ -49,6 +49,14 @@ static void handshake_check_id(struct hli_handshake *handshake, const struct hli
     handshake_check_kind(handshake, answer);
     if (answer->verdict == HLI_REPLIED && answer->reply->kind == HLI_REPLY_INTEGER)
         handshake->now.id = answer->reply->integer;
+}
+
+/* An error (before Redis 3, by an ACL, of a proxy) leaves unknown which node it is. */
+static void handshake_check_node(struct hli_handshake *handshake, const struct hli_answer *answer)
+{
+    handshake_check_kind(handshake, answer);
+    if (answer->verdict == HLI_REPLIED)
+        handshake->now.node = hli_reply_id(answer->reply);
 }
 
 static void handshake_note_offsets(struct hli_handshake *handshake, const struct hli_reply *role)
@@ -235,6 +243,13 @@ static bool handshake_add_select(struct hli_handshake *handshake, uint32_t datab
     return database == 0 || handshake_add(handshake, words, handshake_check_vital);
 }
 
+static bool handshake_add_node(struct hli_handshake *handshake)
+{
+    const char *const words[] = {"CLUSTER", "MYID", NULL};
+
+    return !handshake->may_be_cluster || handshake_add(handshake, words, handshake_check_node);
+}
+
 bool hli_handshake_say(struct hli_handshake *handshake, struct hli_conn *conn,
                        const struct hli_login *login, uint32_t database, const char *client_name)
 {
@@ -255,7 +270,7 @@ bool hli_handshake_say(struct hli_handshake *handshake, struct hli_conn *conn,
            handshake_add(handshake, info, handshake_check_info) &&
            handshake_add_select(handshake, database) &&
            handshake_add(handshake, name, handshake_check_kind) &&
-           handshake_add(handshake, id, handshake_check_id) &&
+           handshake_add(handshake, id, handshake_check_id) && handshake_add_node(handshake) &&
            handshake_add(handshake, role, handshake_check_role) && handshake_add_term(handshake) &&
            handshake_add_bounds(handshake) && handshake_add(handshake, ping, handshake_check_kind);
 }

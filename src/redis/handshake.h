@@ -12,7 +12,7 @@
 #include "redis/login.h"
 #include "redis/term.h"
 
-enum { HLI_HANDSHAKE_WORDS = 10, HLI_RUN_ID_LENGTH = 40 };
+enum { HLI_HANDSHAKE_WORDS = 11, HLI_RUN_ID_LENGTH = 40 };
 
 struct hli_handshake_word {
     struct hli_op op;
@@ -25,6 +25,7 @@ struct hli_handshake_word {
 struct hli_handshake_past {
     int64_t id; /* CLIENT ID, 0 while unknown */
     char run_id[HLI_RUN_ID_LENGTH + 1];
+    struct hli_id node; /* of a cluster */
 };
 
 struct hli_handshake { /* loop thread */

@@ -23,6 +23,13 @@
 
 struct hli_link;
 
+/* What a server says of itself in the handshake. */
+struct hli_link_met {
+    const struct hli_id *node; /* of a cluster */
+    const char *run_id;        /* "": it does not tell */
+    hli_ns began;              /* HLI_NEVER: it does not tell */
+};
+
 struct hli_link_listener { /* on the loop thread */
     void (*up)(struct hli_link *link, void *arg);
     void (*down)(struct hli_link *link, const hl_error *err, void *arg); /* the link was up */
@@ -31,6 +38,10 @@ struct hli_link_listener { /* on the loop thread */
     /* The link is up, and the master says its replication offset, and that of its foremost replica
      * (-1: it has none): at once, and then every few seconds. NULL: of no interest. */
     void (*replicated)(struct hli_link *link, int64_t offset, int64_t replica_offset, void *arg);
+    /* A first link has reached this server: is it the one that is meant? Else it is not used, and
+     * the attempt has failed for the reason that err gets. NULL: any is. */
+    bool (*met)(struct hli_link *link, const struct hli_link_met *server, hl_error *ret_err,
+                void *arg);
     /* Before each attempt of a first link: finds out where the server is, and ends in
      * hli_lanes_located(). NULL: it stays where it is. */
     void (*locate)(struct hli_link *link, void *arg);

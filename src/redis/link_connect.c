@@ -17,21 +17,30 @@ static unsigned link_conns(const struct hli_link *link)
     return hli_link_is_first(link) ? HLI_LINK_CONNS : 1;
 }
 
+/* Of two ids that servers tell, or do not. */
+static bool link_differs(const char *own, const char *other)
+{
+    return own[0] && other[0] && strcmp(own, other) != 0;
+}
+
 /* Messages published at one server do not reach subscribers of the other. */
 bool hli_link_is_split(const struct hli_link *link)
 {
     bool is_first = hli_link_is_first(link);
-    const char *own = link->handshake[HLI_LINK_COMMANDS].now.run_id;
-    const char *other = is_first ? link->handshake[HLI_LINK_PUBSUB].now.run_id
-                                 : link->first->handshake[HLI_LINK_COMMANDS].now.run_id;
+    const struct hli_handshake_past *own = &link->handshake[HLI_LINK_COMMANDS].now;
+    const struct hli_handshake_past *other = is_first
+                                                 ? &link->handshake[HLI_LINK_PUBSUB].now
+                                                 : &link->first->handshake[HLI_LINK_COMMANDS].now;
     bool is_known = is_first || link->first->state == HLI_LINK_UP;
 
-    return is_known && own[0] && other[0] && strcmp(own, other) != 0;
+    return is_known && (link_differs(own->run_id, other->run_id) ||
+                        link_differs(own->node.text, other->node.text));
 }
 
 static void link_on_greeted(struct hli_handshake *handshake)
 {
     struct hli_link *link = handshake->conn->arg;
+    hl_error err = HL_ERROR_INIT;
 
     if (handshake->err.code < 0 && link->state == HLI_LINK_UP)
         link->events->unusable(link, &handshake->err);
@@ -43,7 +52,9 @@ static void link_on_greeted(struct hli_handshake *handshake)
         return;
     else if (hli_link_is_split(link))
         hli_link_fail(link, HL_ECONN,
-                      "the two connections lead to two servers (INFO tells two run ids)");
+                      "the two connections lead to two servers (they tell two ids)");
+    else if (!hli_link_is_meant(link, &err))
+        hli_link_break(link, &err);
     else
         hli_link_come_up(link);
 }

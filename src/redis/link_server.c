@@ -28,11 +28,22 @@ static void link_meet_term(struct hli_link *link)
 
 /* Redis tells the difference of two times, each cut to whole seconds: the uptime may be up to a
  * second less. Thirty years are no uptime. */
-static hli_ns link_began(const struct hli_link *link, int64_t uptime_s)
+static hli_ns link_began(hli_ns now, int64_t uptime_s)
 {
     if (uptime_s < 0 || uptime_s > INT64_C(1000000000))
         return HLI_NEVER;
-    return uptime_s == 0 ? link->up_since : link->up_since - (uptime_s - 1) * 1000000000;
+    return uptime_s == 0 ? now : now - (uptime_s - 1) * 1000000000;
+}
+
+bool hli_link_is_meant(struct hli_link *link, hl_error *ret_err)
+{
+    const struct hli_handshake *said = &link->handshake[HLI_LINK_COMMANDS];
+    const struct hli_link_met server = {.node = &said->now.node,
+                                        .run_id = said->now.run_id,
+                                        .began = link_began(hli_now(), said->uptime_s)};
+
+    return !hli_link_is_first(link) || !link->listener.met ||
+           link->listener.met(link, &server, ret_err, link->listener.arg);
 }
 
 /* The first 16 of the 40 digits of a run id tell servers apart. */
@@ -44,7 +55,7 @@ static void link_note_server(struct hli_link *link, const struct hli_handshake *
     atomic_store(&link->server, strtoull(digits, NULL, 16));
     atomic_store(&link->keeps, HLI_KEEPS_UNKNOWN); /* before who asks can see that it is young */
     atomic_store(&link->data_began, 0);
-    atomic_store(&link->server_began, link_began(link, said->uptime_s));
+    atomic_store(&link->server_began, link_began(link->up_since, said->uptime_s));
 }
 
 void hli_link_meet_server(struct hli_link *link)

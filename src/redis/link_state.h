@@ -125,6 +125,8 @@ void hli_link_on_login(struct hli_login_ask *ask, const hl_error *err);
 /* Errors: HL_ENOMEM: the address stays. */
 int hli_link_set_address(struct hli_link *link, const struct hli_address *address);
 
+/* Is the server that the handshake met the one that the listener means? Else err says why not. */
+bool hli_link_is_meant(struct hli_link *link, hl_error *ret_err);
 /* Takes over what the server said of itself in the handshake; before the link is up. */
 void hli_link_meet_server(struct hli_link *link);
 /* Passes on what it said of its replicas. */
@@ -142,7 +144,8 @@ bool hli_link_retire(struct hli_link *link);
 void hli_link_init_keeps(struct hli_link *link);
 
 /* True if this link and the first one, or the two connections of the first one, reached different
- * servers, as behind a load balancer; told by their run ids. */
+ * servers, as behind a load balancer; told by their run ids, and by the ids of a cluster's nodes.
+ */
 bool hli_link_is_split(const struct hli_link *link);
 
 #endif

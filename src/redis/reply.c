@@ -9,6 +9,7 @@
 
 #include <hirelock/error.h>
 
+#include <ctype.h>
 #include <hiredis/hiredis.h>
 #include <hiredis/read.h>
 #include <stdlib.h>
@@ -88,6 +89,25 @@ const struct hli_reply *hli_reply_field(const struct hli_reply *fields, const ch
         if (strcmp(hli_reply_text_at(fields, i)->text, name) == 0)
             return hli_reply_text_at(fields, i + 1);
     return NULL;
+}
+
+struct hli_id hli_reply_id(const struct hli_reply *text)
+{
+    struct hli_id id = {""};
+    size_t length = sizeof(id.text) - 1, good = 0;
+
+    if (!text || text->kind != HLI_REPLY_STRING || text->length != length)
+        return id;
+    while (good < length && isalnum((unsigned char)text->text[good]))
+        good++;
+    if (good == length)
+        memcpy(id.text, text->text, length);
+    return id;
+}
+
+bool hli_id_is(const struct hli_id *id, const struct hli_id *other)
+{
+    return id->text[0] && strcmp(id->text, other->text) == 0;
 }
 
 bool hli_reply_is_message(const struct hli_reply *reply)

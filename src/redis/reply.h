@@ -47,6 +47,17 @@ bool hli_reply_integer_at(const struct hli_reply *reply, size_t index, int64_t *
 /* The bulk string at `index` of an array, borrowed; NULL if there is none. */
 const struct hli_reply *hli_reply_text_at(const struct hli_reply *reply, size_t index);
 
+/* A server's own name, which it keeps wherever it is reached: that of a node of a cluster, of a
+ * sentinel, of one run of a server. Redis makes 40 digits. "": it tells none. */
+struct hli_id {
+    char text[41];
+};
+
+/* The id that this text is; NULL, and what no server would call itself, is none. */
+struct hli_id hli_reply_id(const struct hli_reply *text);
+/* Are both known, and the same? */
+bool hli_id_is(const struct hli_id *id, const struct hli_id *other);
+
 /* The text behind this name in an array of names and texts in turn, borrowed; NULL if there is
  * none. */
 const struct hli_reply *hli_reply_field(const struct hli_reply *fields, const char *name);

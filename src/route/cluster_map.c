@@ -21,18 +21,12 @@ void hli_cluster_map_free(struct hli_cluster_map *map)
 
 /* --- ids --- */
 
-bool hli_cluster_id_is(const struct hli_cluster_id *id, const struct hli_cluster_id *other)
-{
-    return id->text[0] && strcmp(id->text, other->text) == 0;
-}
-
 static int map_order(const void *id, const void *other)
 {
-    return strcmp(((const struct hli_cluster_id *)id)->text,
-                  ((const struct hli_cluster_id *)other)->text);
+    return strcmp(((const struct hli_id *)id)->text, ((const struct hli_id *)other)->text);
 }
 
-bool hli_cluster_map_knows(const struct hli_cluster_map *map, const struct hli_cluster_id *id)
+bool hli_cluster_map_knows(const struct hli_cluster_map *map, const struct hli_id *id)
 {
     return map->ids > 0 && bsearch(id, map->id, map->ids, sizeof(*id), map_order) != NULL;
 }
@@ -47,14 +41,9 @@ bool hli_cluster_map_is_kin(const struct hli_cluster_map *map, const struct hli_
 }
 
 /* Of [host, port, id ...]. Servers before Redis 4 tell none. */
-static struct hli_cluster_id map_id_of(const struct hli_reply *node)
+static struct hli_id map_id_of(const struct hli_reply *node)
 {
-    const struct hli_reply *text = hli_reply_text_at(node, 2);
-    struct hli_cluster_id id = {""};
-
-    if (text && text->length == sizeof(id.text) - 1)
-        memcpy(id.text, text->text, sizeof(id.text));
-    return id;
+    return hli_reply_id(hli_reply_text_at(node, 2));
 }
 
 /* Those of one entry; most of a map's entries repeat a few. */
@@ -63,7 +52,7 @@ static void map_add_ids(struct hli_cluster_map *map, const struct hli_reply *ent
     const struct hli_reply *node;
 
     for (size_t i = 2; (node = hli_reply_item(entry, i)) != NULL; i++) {
-        struct hli_cluster_id id = map_id_of(node);
+        struct hli_id id = map_id_of(node);
         if (id.text[0])
             map->id[map->ids++] = id;
     }
@@ -90,7 +79,7 @@ static int map_read_ids(struct hli_cluster_map *map, const struct hli_reply *slo
         map_add_ids(map, slots->item[i]);
     qsort(map->id, map->ids, sizeof(*map->id), map_order);
     for (size_t i = 0; i < map->ids; i++)
-        if (count == 0 || !hli_cluster_id_is(&map->id[i], &map->id[count - 1]))
+        if (count == 0 || !hli_id_is(&map->id[i], &map->id[count - 1]))
             map->id[count++] = map->id[i];
     map->ids = count;
     return 0;

@@ -10,21 +10,16 @@
 
 struct hli_cluster_node;
 
-/* A node's own name, which it keeps wherever it is reached: 40 digits. "": unknown. */
-struct hli_cluster_id {
-    char text[41];
-};
-
 struct hli_cluster_range {
     unsigned first, last;          /* slots */
-    struct hli_cluster_id id;      /* of the master */
+    struct hli_id id;              /* of the master */
     struct hli_address address;    /* owned; host NULL: it has none that is of use */
     struct hli_cluster_node *node; /* for the user of the map */
 };
 
 struct hli_cluster_map {
-    hl_error problem;          /* of the first entry that is of no use; code 0: there is none */
-    struct hli_cluster_id *id; /* of all masters and replicas, in order; owned */
+    hl_error problem;  /* of the first entry that is of no use; code 0: there is none */
+    struct hli_id *id; /* of all masters and replicas, in order; owned */
     size_t ids;
     size_t count;
     struct hli_cluster_range range[];
@@ -37,9 +32,8 @@ int hli_cluster_map_read(const struct hli_reply *slots, const char *asked_host,
                          struct hli_cluster_map **ret_map);
 void hli_cluster_map_free(struct hli_cluster_map *map); /* NULL is fine */
 
-bool hli_cluster_id_is(const struct hli_cluster_id *id, const struct hli_cluster_id *other);
 /* Is it the id of a master or a replica of this map? */
-bool hli_cluster_map_knows(const struct hli_cluster_map *map, const struct hli_cluster_id *id);
+bool hli_cluster_map_knows(const struct hli_cluster_map *map, const struct hli_id *id);
 /* Do the two have a node in common? Also true if one of them has no ids at all. */
 bool hli_cluster_map_is_kin(const struct hli_cluster_map *map, const struct hli_cluster_map *other);
 

@@ -67,6 +67,40 @@ static void node_on_failed(struct hli_link *link, const hl_error *err, void *arg
         listener->failed(link, err, listener->arg);
 }
 
+/* The server at its address is another node than the map says; the map is read anew. Each such
+ * node is told once. */
+static void node_note_stranger(struct hli_cluster_node *node, const struct hli_id *met,
+                               hl_error *ret_err)
+{
+    char where[HLI_WHERE_SIZE];
+
+    hli_fail(ret_err, HL_ECONN, "node %.8s is there, and not node %.8s, as the map says", met->text,
+             node->id.text);
+    hli_address_where(&node->address, where);
+    if (!hli_id_is(met, &node->met))
+        hli_cluster_log(node->cluster, HL_LOG_WARN, "%s: %s", where, ret_err->text);
+}
+
+static bool node_is_stranger(const struct hli_cluster_node *node, const struct hli_id *met)
+{
+    return node->id.text[0] && met->text[0] && !hli_id_is(met, &node->id);
+}
+
+/* An address may be another node's by now: of this cluster, or of another one, which serves the
+ * same slots and would grant the same locks. */
+static bool node_on_met(struct hli_link *link, const struct hli_link_met *server, hl_error *ret_err,
+                        void *arg)
+{
+    struct hli_cluster_node *node = arg;
+    bool is_stranger = node_is_stranger(node, server->node);
+
+    (void)link;
+    if (is_stranger)
+        node_note_stranger(node, server->node, ret_err);
+    node->met = *server->node;
+    return !is_stranger;
+}
+
 /* Before each attempt to connect. */
 static void node_locate(struct hli_link *link, void *arg)
 {
@@ -103,6 +137,7 @@ static struct hli_cluster_node *node_new(struct hli_cluster *cluster,
     const struct hli_link_listener listener = {.up = node_on_up,
                                                .down = node_on_down,
                                                .failed = node_on_failed,
+                                               .met = node_on_met,
                                                .locate = node_locate,
                                                .redirected = hli_cluster_redirect,
                                                .arg = node};
@@ -143,10 +178,10 @@ static struct hli_cluster_node *node_at(const struct hli_cluster *cluster,
 }
 
 static struct hli_cluster_node *node_with(const struct hli_cluster *cluster,
-                                          const struct hli_cluster_id *id)
+                                          const struct hli_id *id)
 {
     for (size_t i = 0; i < cluster->count; i++)
-        if (cluster->nodes[i]->address.host && hli_cluster_id_is(&cluster->nodes[i]->id, id))
+        if (cluster->nodes[i]->address.host && hli_id_is(&cluster->nodes[i]->id, id))
             return cluster->nodes[i];
     return NULL;
 }
@@ -174,14 +209,15 @@ static struct hli_cluster_node *node_room(struct hli_cluster *cluster,
 
 /* Takes over the address on success. */
 static int node_add(struct hli_cluster *cluster, const struct hli_address *address,
-                    struct hli_cluster_node **ret_node, hl_error *err)
+                    const struct hli_id *id, struct hli_cluster_node **ret_node, hl_error *err)
 {
     if (cluster->count >= NODE_MAX && !node_free_room(cluster))
         return hli_fail(err, HL_EPROTO, "the cluster has more than %d nodes", NODE_MAX);
     struct hli_cluster_node *node = node_room(cluster, address);
     if (!node)
         return hli_no_memory(err);
-    node->id = (struct hli_cluster_id){""};
+    node->id = *id;
+    node->met = (struct hli_id){""};
     node->address = *address;
     node->is_up = node->was_up = node->has_failed = false;
     node->outage = (struct hli_outage){0};
@@ -217,7 +253,7 @@ int hli_cluster_find_node(struct hli_cluster *cluster, const char *host, uint16_
         rc = hli_fail(err, HL_ESERVER, "requests were sent to more than %d nodes of no map",
                       NODE_GUESTS_MAX);
     else
-        rc = node_add(cluster, &address, ret_node, err);
+        rc = node_add(cluster, &address, &(const struct hli_id){""}, ret_node, err);
     if (node || rc < 0)
         hli_address_deinit(&address);
     return rc;
@@ -234,15 +270,21 @@ static struct hli_cluster_node *node_adopt(const struct hli_cluster *cluster,
     return node && hli_cluster_map_knows(map, &node->id) ? NULL : node;
 }
 
-/* Its connections stay as they are while they last. Takes over the address. */
-static void node_move(struct hli_cluster_node *node, struct hli_address *address)
+/* Its connections stay as they are while they last, unless they lead to another node. Takes over
+ * the address. */
+static void node_move(struct hli_cluster_node *node, struct hli_address *address,
+                      const struct hli_id *id)
 {
-    bool is_news = !hli_address_is(&node->address, address->host, address->port);
+    bool is_news = !hli_address_is(&node->address, address->host, address->port) ||
+                   (id->text[0] && !hli_id_is(id, &node->id));
 
     hli_address_deinit(&node->address);
     node->address = *address;
+    node->id = id->text[0] ? *id : node->id;
     if (is_news && !node->is_up)
         hli_link_hurry(node->link);
+    else if (is_news && node_is_stranger(node, &node->met))
+        hli_lanes_drop(node->link, "the map says that another node is there");
 }
 
 int hli_cluster_map_node(struct hli_cluster *cluster, const struct hli_cluster_map *map,
@@ -259,16 +301,14 @@ int hli_cluster_map_node(struct hli_cluster *cluster, const struct hli_cluster_m
     if (!node)
         node = node_adopt(cluster, map, &address);
     if (node)
-        node_move(node, &address);
+        node_move(node, &address, &range->id);
     else
-        rc = node_add(cluster, &address, &node, err);
-    if (rc < 0) {
+        rc = node_add(cluster, &address, &range->id, &node, err);
+    if (rc < 0)
         hli_address_deinit(&address);
-        return rc;
-    }
-    node->id = range->id.text[0] ? range->id : node->id;
-    *ret_node = node;
-    return 0;
+    else
+        *ret_node = node;
+    return rc;
 }
 
 /* Closes the nodes that are left without slots. One that was master before may not know of the new

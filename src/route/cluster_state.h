@@ -16,7 +16,8 @@
 struct hli_cluster_node { /* loop thread; the link as links are */
     struct hli_cluster *cluster;
     struct hli_link *link;
-    struct hli_cluster_id id; /* "": no map has named it, or maps tell none */
+    struct hli_id id;  /* "": no map has named it, or maps tell none */
+    struct hli_id met; /* that of the server that its link has reached last; "": it told none */
     /* Owned: where it is said to be, and where the link is dialled the next time; host NULL: a room
      * that is free. */
     struct hli_address address;

@@ -71,7 +71,7 @@ static bool sentinel_ask(struct hli_sentinel *sentinel, const struct hli_sentine
 
     sentinel->err = (hl_error)HL_ERROR_INIT;
     sentinel->known = known;
-    sentinel->id = (struct hli_sentinel_id){""};
+    sentinel->id = (struct hli_id){""};
     sentinel->is_unmet = false;
     hli_sentinel_word_deinit(&sentinel->said);
     memcpy(sentinel->said.who, sentinel->inquiry.where, sizeof(sentinel->inquiry.where));
@@ -172,7 +172,7 @@ static void sentinel_on_address(struct hli_sentinel *sentinel, const struct hli_
 static void sentinel_on_id(struct hli_sentinel *sentinel, const struct hli_answer *answer)
 {
     if (answer->verdict == HLI_REPLIED)
-        sentinel->id = hli_sentinel_id_of(answer->reply);
+        sentinel->id = hli_reply_id(answer->reply);
 }
 
 static void sentinel_on_peers(struct hli_sentinel *sentinel, const struct hli_answer *answer)

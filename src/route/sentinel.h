@@ -41,7 +41,7 @@ struct hli_sentinel {
     bool has_answered;                     /* anything, on this connection */
     hli_ns login_ends;                     /* when to greet anew, with another login */
     const struct hli_sentinel_word *known; /* what counted when it was asked; borrowed */
-    struct hli_sentinel_id id;
+    struct hli_id id;
     bool is_unmet; /* neither it nor a peer of its was met before */
     struct hli_sentinel_word said;
     hl_error err;      /* why this is of no use */

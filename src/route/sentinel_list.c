@@ -108,21 +108,12 @@ void hli_sentinel_list_learn(struct hli_sentinel_list *list, const struct hli_re
 
 /* --- ids --- */
 
-struct hli_sentinel_id hli_sentinel_id_of(const struct hli_reply *text)
+static struct hli_id list_id_at(const struct hli_reply *peers, size_t index)
 {
-    struct hli_sentinel_id id = {""};
-
-    if (text && text->kind == HLI_REPLY_STRING && text->length == sizeof(id.text) - 1)
-        memcpy(id.text, text->text, sizeof(id.text));
-    return id;
+    return hli_reply_id(hli_reply_field(hli_reply_item(peers, index), "runid"));
 }
 
-static struct hli_sentinel_id list_id_at(const struct hli_reply *peers, size_t index)
-{
-    return hli_sentinel_id_of(hli_reply_field(hli_reply_item(peers, index), "runid"));
-}
-
-static bool list_has(const struct hli_sentinel_list *list, const struct hli_sentinel_id *id)
+static bool list_has(const struct hli_sentinel_list *list, const struct hli_id *id)
 {
     for (size_t i = 0; i < list->met_count && i < HLI_SENTINELS_MET; i++)
         if (strcmp(list->met[i].text, id->text) == 0)
@@ -130,32 +121,32 @@ static bool list_has(const struct hli_sentinel_list *list, const struct hli_sent
     return false;
 }
 
-bool hli_sentinel_list_has_met(const struct hli_sentinel_list *list,
-                               const struct hli_sentinel_id *self, const struct hli_reply *peers)
+bool hli_sentinel_list_has_met(const struct hli_sentinel_list *list, const struct hli_id *self,
+                               const struct hli_reply *peers)
 {
     bool tells = self->text[0] != 0;
     bool has = list->met_count == 0 || (tells && list_has(list, self));
 
     for (size_t i = 0; !has && hli_reply_item(peers, i); i++) {
-        struct hli_sentinel_id id = list_id_at(peers, i);
+        struct hli_id id = list_id_at(peers, i);
         tells = tells || id.text[0];
         has = id.text[0] && list_has(list, &id);
     }
     return has || !tells;
 }
 
-static void list_meet(struct hli_sentinel_list *list, const struct hli_sentinel_id *id)
+static void list_meet(struct hli_sentinel_list *list, const struct hli_id *id)
 {
     if (id->text[0] && !list_has(list, id))
         list->met[list->met_count++ % HLI_SENTINELS_MET] = *id;
 }
 
-void hli_sentinel_list_meet(struct hli_sentinel_list *list, const struct hli_sentinel_id *self,
+void hli_sentinel_list_meet(struct hli_sentinel_list *list, const struct hli_id *self,
                             const struct hli_reply *peers)
 {
     list_meet(list, self);
     for (size_t i = 0; hli_reply_item(peers, i); i++) {
-        struct hli_sentinel_id id = list_id_at(peers, i);
+        struct hli_id id = list_id_at(peers, i);
         list_meet(list, &id);
     }
 }

@@ -15,11 +15,6 @@
 
 enum { HLI_SENTINELS_LEARNED = 64, HLI_SENTINELS_MET = 128 };
 
-/* A sentinel's own name, which it keeps wherever it is reached: 40 digits. "": unknown. */
-struct hli_sentinel_id {
-    char text[41];
-};
-
 struct hli_sentinel_list {
     const hl_client_options *settings; /* borrowed, as the next */
     const struct hli_url *url;         /* its addresses come first */
@@ -28,7 +23,7 @@ struct hli_sentinel_list {
     size_t current; /* index, over both */
     /* The sentinels of this service: those that were believed, and those that they told of. The
      * newest, in a ring. */
-    struct hli_sentinel_id met[HLI_SENTINELS_MET];
+    struct hli_id met[HLI_SENTINELS_MET];
     size_t met_count;
 };
 
@@ -48,10 +43,9 @@ void hli_sentinel_list_learn(struct hli_sentinel_list *list, const struct hli_re
 
 /* Was this sentinel met, or one of the peers that it tells of? Also true as long as none was met,
  * and of one that tells no id at all. peers may be NULL, and anything. */
-bool hli_sentinel_list_has_met(const struct hli_sentinel_list *list,
-                               const struct hli_sentinel_id *self, const struct hli_reply *peers);
-void hli_sentinel_list_meet(struct hli_sentinel_list *list, const struct hli_sentinel_id *self,
+bool hli_sentinel_list_has_met(const struct hli_sentinel_list *list, const struct hli_id *self,
+                               const struct hli_reply *peers);
+void hli_sentinel_list_meet(struct hli_sentinel_list *list, const struct hli_id *self,
                             const struct hli_reply *peers);
-struct hli_sentinel_id hli_sentinel_id_of(const struct hli_reply *text); /* NULL: unknown */
 
 #endif

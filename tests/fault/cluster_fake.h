@@ -23,6 +23,7 @@ struct fake_node {
     char info[256];        /* answers to CLUSTER INFO, CLUSTER SLOTS, and each script */
     char *slots;
     char script[256]; /* "": as a healthy server */
+    char id[64];      /* answers CLUSTER MYID; "": it does not know that command */
     bool is_old;      /* has no sharded pub/sub, as before Redis 7 */
     int64_t slots_delay_ms;
     enum fake_then slots_then, script_then;
@@ -59,6 +60,8 @@ static inline bool fake_node_answer_locked(struct fake_node *node,
         fake_reply_text(reply, node->slots ? node->slots : "*0\r\n");
         reply->delay_ms = node->slots_delay_ms;
         reply->then = node->slots_then;
+    } else if (resp_command_begins(command, "CLUSTER MYID") && node->id[0]) {
+        fake_reply_text(reply, node->id);
     } else if (resp_command_begins(command, "EVALSHA") && node->script[0]) {
         fake_reply_text(reply, node->script[0] == '(' ? "" : node->script);
         reply->then = node->script_then;
@@ -134,6 +137,14 @@ static inline void fake_node_set_script(struct fake_node *node, const char *text
 {
     pthread_mutex_lock(&node->mutex);
     snprintf(node->script, sizeof node->script, "%s", text);
+    pthread_mutex_unlock(&node->mutex);
+}
+
+/* As the face of this number in a map. */
+static inline void fake_node_set_id(struct fake_node *node, int id)
+{
+    pthread_mutex_lock(&node->mutex);
+    snprintf(node->id, sizeof node->id, "$40\r\n%040d\r\n", id);
     pthread_mutex_unlock(&node->mutex);
 }
 

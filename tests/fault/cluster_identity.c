@@ -195,6 +195,54 @@ FakeLaw(cluster_identity, of_nodes_that_change_places_is_found_at_the_new_ones)
     check(fake_server_count(pair.node[1]->server, "EVALSHA") > before);
 }
 
+/* Longer than the pauses between attempts. */
+static void expect_out_of_reach(hl_client *client, int slot)
+{
+    hl_lock *lock = new_lock(client, cluster_name_in_slot(slot, "stock"));
+    hl_error err = HL_ERROR_INIT;
+
+    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.wait_ms = slow_ms(1000)), &err), HL_ECONN);
+    check_has(err.text, "is there, and not node");
+    free_lock(lock);
+}
+
+/* It serves the same slots, and would grant the same locks. */
+FakeLaw(cluster_identity, of_another_node_at_its_address_is_not_taken_for_it)
+{
+    struct pair pair = pair_up();
+
+    fake_node_set_id(pair.node[0], pair.face[0].id);
+    fake_node_set_id(pair.node[1], 99);
+    hl_client *client = open_pair(&pair);
+    expect_works(client, FIRST_SLOT);
+    expect_out_of_reach(client, SECOND_SLOT);
+    check_int(fake_server_count(pair.node[1]->server, "EVALSHA"), 0);
+    check(recorder_says(&lines, "is there, and not node"));
+    fake_node_set_id(pair.node[1], pair.face[1].id);
+    expect_works(client, SECOND_SLOT);
+}
+
+/* MOVED names an address, and no id: what was reached there is compared with the next map. */
+FakeLaw(cluster_identity, of_an_address_that_moved_named_is_that_of_the_next_map)
+{
+    struct pair pair = pair_up();
+    struct fake_node *named = new_fake_node();
+    hl_client *client = open_pair(&pair);
+
+    fake_node_set_id(named, 99);
+    fake_node_redirect(pair.node[0], "MOVED", FIRST_SLOT, "127.0.0.1", fake_node_port(named));
+    expect_works(client, FIRST_SLOT);
+    int before = fake_server_count(named->server, "EVALSHA");
+    check(before > 0);
+    pair.face[0] = (struct face){"127.0.0.1", fake_node_port(named), 13, OURS};
+    pair_say(&pair);
+    look_again(client, &pair, pair.node[0]);
+    expect_out_of_reach(client, FIRST_SLOT);
+    check_int(fake_server_count(named->server, "EVALSHA"), before);
+    fake_node_set_id(named, 13);
+    expect_works(client, FIRST_SLOT);
+}
+
 /* Its host died, and another cluster's node came up at the address: with a newer epoch, and all
  * slots at its own nodes. */
 FakeLaw(cluster_strangers, at_an_address_of_the_cluster_are_not_believed)
