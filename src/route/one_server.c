@@ -87,6 +87,15 @@ static void server_confirm(struct one_server *server)
     server_set_isolated(server, false, hli_sentinels_why(server->sentinels));
 }
 
+static bool server_on_met(struct hli_link *link, const struct hli_link_met *met, hl_error *ret_err,
+                          void *arg)
+{
+    struct one_server *server = arg;
+
+    (void)link;
+    return !hli_sentinels_met_another(server->sentinels, met, ret_err);
+}
+
 static void server_on_up(struct hli_link *link, void *arg)
 {
     struct one_server *server = arg;
@@ -191,6 +200,7 @@ static int server_init(struct hli_topology *topology)
                                                .down = server_on_down,
                                                .failed = server_on_failed,
                                                .replicated = is_named ? server_on_replicated : NULL,
+                                               .met = is_named ? server_on_met : NULL,
                                                .locate = is_named ? server_locate : NULL,
                                                .arg = server};
 

@@ -22,6 +22,8 @@ enum {
     SENTINEL_SWITCH,
 };
 
+enum { SENTINEL_AGE_MAX_MS = 24 * 3600 * 1000 };
+
 /* The sentinel that leads a failover names the next master as soon as this one is promoted. It
  * speaks of the switch when the other replicas follow, which may be the failover-timeout later. */
 static const char sentinel_promoted[] = "+promoted-slave", sentinel_switch[] = "+switch-master";
@@ -73,6 +75,8 @@ static bool sentinel_ask(struct hli_sentinel *sentinel, const struct hli_sentine
     sentinel->known = known;
     sentinel->id = (struct hli_id){""};
     sentinel->is_unmet = false;
+    sentinel->described[0] = '\0';
+    sentinel->asked_at = hli_now();
     hli_sentinel_word_deinit(&sentinel->said);
     memcpy(sentinel->said.who, sentinel->inquiry.where, sizeof(sentinel->inquiry.where));
     return sentinel_say(sentinel, SENTINEL_EPOCH, epoch) &&
@@ -107,6 +111,13 @@ bool hli_sentinel_is_stale(const struct hli_sentinel *sentinel)
     return sentinel->said.epoch >= 0 && sentinel->said.epoch < sentinel->known->epoch;
 }
 
+bool hli_sentinel_met_another(const struct hli_sentinel_word *word,
+                              const struct hli_link_met *server)
+{
+    return word->run.text[0] && server->run_id[0] && strcmp(word->run.text, server->run_id) != 0 &&
+           server->began < word->met_at;
+}
+
 bool hli_sentinel_is_strange(const struct hli_sentinel *sentinel)
 {
     const struct hli_address *known = &sentinel->known->master, *said = &sentinel->said.master;
@@ -131,11 +142,33 @@ void hli_sentinel_on_auth(struct hli_inquiry *inquiry, const struct hli_answer *
         hli_sentinel_blame(sentinel, err.code, err.text);
 }
 
-/* A refusal (by ACL) leaves the epoch unknown. */
+static void sentinel_write_place(char text[HLI_WHERE_SIZE], const struct hli_reply *host,
+                                 int64_t port)
+{
+    snprintf(text, HLI_WHERE_SIZE, "%s:%lld", host ? host->text : "", (long long)port);
+}
+
+/* A sentinel sends INFO to the master every 10 seconds, and tells how long ago it was answered. */
+static void sentinel_note_run(struct hli_sentinel *sentinel, const struct hli_reply *fields)
+{
+    int64_t port = 0, age_ms = -1;
+
+    hli_reply_integer(hli_reply_field(fields, "port"), &port);
+    hli_reply_integer(hli_reply_field(fields, "info-refresh"), &age_ms);
+    if (age_ms < 0 || age_ms > SENTINEL_AGE_MAX_MS)
+        return;
+    sentinel_write_place(sentinel->described, hli_reply_field(fields, "ip"), port);
+    sentinel->said.run = hli_reply_id(hli_reply_field(fields, "runid"));
+    sentinel->said.met_at = sentinel->asked_at - HLI_MS(age_ms);
+}
+
+/* A refusal (by ACL) leaves the epoch unknown, and which server it has met. */
 static void sentinel_on_epoch(struct hli_sentinel *sentinel, const struct hli_answer *answer)
 {
-    if (answer->verdict == HLI_REPLIED)
-        hli_reply_integer(hli_reply_field(answer->reply, "config-epoch"), &sentinel->said.epoch);
+    if (answer->verdict != HLI_REPLIED)
+        return;
+    hli_reply_integer(hli_reply_field(answer->reply, "config-epoch"), &sentinel->said.epoch);
+    sentinel_note_run(sentinel, answer->reply);
 }
 
 static void sentinel_note_master(struct hli_sentinel *sentinel, const char *host, uint16_t port)
@@ -150,6 +183,7 @@ static void sentinel_note_master(struct hli_sentinel *sentinel, const char *host
 static void sentinel_on_address(struct hli_sentinel *sentinel, const struct hli_answer *answer)
 {
     const struct hli_reply *reply = answer->reply, *host = hli_reply_text_at(reply, 0);
+    char place[HLI_WHERE_SIZE];
     int64_t port = 0;
 
     if (answer->verdict == HLI_FAILED && hli_answer_is(answer, "NOAUTH")) {
@@ -164,6 +198,9 @@ static void sentinel_on_address(struct hli_sentinel *sentinel, const struct hli_
     } else if (!host || !hli_reply_integer_at(reply, 1, &port) || port < 1 || port > UINT16_MAX) {
         hli_sentinel_blame(sentinel, HL_EPROTO, "its answer is no address");
     } else {
+        sentinel_write_place(place, host, port);
+        if (strcmp(place, sentinel->described) != 0) /* a failover is under way */
+            sentinel->said.run = (struct hli_id){""};
         sentinel_note_master(sentinel, host->text, (uint16_t)port);
     }
 }

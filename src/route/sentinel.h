@@ -8,6 +8,7 @@
 #ifndef HLI_ROUTE_SENTINEL_H
 #define HLI_ROUTE_SENTINEL_H
 
+#include "redis/link.h"
 #include "route/inquiry.h"
 #include "route/sentinel_list.h"
 
@@ -18,6 +19,8 @@ struct hli_sentinel_word {
     struct hli_address master; /* owned; host NULL: nowhere */
     int64_t epoch;             /* the configuration's, which each failover raises; -1: unknown */
     char who[HLI_WHERE_SIZE];  /* the sentinel */
+    struct hli_id run;         /* the server's that the sentinel met there */
+    hli_ns met_at;             /* when it asked that one last; or a moment earlier */
 };
 
 void hli_sentinel_word_init(struct hli_sentinel_word *word);
@@ -44,8 +47,10 @@ struct hli_sentinel {
     struct hli_id id;
     bool is_unmet; /* neither it nor a peer of its was met before */
     struct hli_sentinel_word said;
-    hl_error err;      /* why this is of no use */
-    hl_error unmapped; /* why an address of its last list is of none */
+    hli_ns asked_at;
+    char described[HLI_WHERE_SIZE]; /* where the master is that it knows more about than that */
+    hl_error err;                   /* why this is of no use */
+    hl_error unmapped;              /* why an address of its last list is of none */
     struct hli_sentinel_request request[HLI_SENTINEL_WORDS];
 };
 
@@ -62,6 +67,12 @@ bool hli_sentinel_ask_again(struct hli_sentinel *sentinel, const struct hli_sent
 
 /* What it says is of an earlier epoch than what is known. */
 bool hli_sentinel_is_stale(const struct hli_sentinel *sentinel);
+/* Did the one that said this meet another server at the master's address than this, which ran there
+ * already? So the address leads the two of us to two servers. One that was started since is no
+ * other: it may be the same one, started anew. */
+bool hli_sentinel_met_another(const struct hli_sentinel_word *word,
+                              const struct hli_link_met *server);
+
 /* It names another master than the one that is known, and is a stranger: by the same name, it
  * watches over somebody else's servers. */
 bool hli_sentinel_is_strange(const struct hli_sentinel *sentinel);

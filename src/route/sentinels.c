@@ -460,6 +460,20 @@ void hli_sentinels_confirm(struct hli_sentinels *sentinels)
     sentinels->is_doubted = false;
 }
 
+bool hli_sentinels_met_another(const struct hli_sentinels *sentinels,
+                               const struct hli_link_met *server, hl_error *ret_err)
+{
+    const struct hli_sentinel_word *known = &sentinels->known;
+    bool is_another = hli_sentinel_met_another(known, server);
+
+    if (is_another)
+        hli_fail(ret_err, HL_ECONN,
+                 "it is another server (run id %.8s) than the one that sentinel %s watches there "
+                 "(%.8s)",
+                 server->run_id, known->who, known->run.text);
+    return is_another;
+}
+
 bool hli_sentinels_are_doubted(const struct hli_sentinels *sentinels)
 {
     return sentinels->is_doubted;

@@ -45,6 +45,10 @@ void hli_sentinels_locate(struct hli_sentinels *sentinels);
 
 /* The server that was named is a master, and can be used. */
 void hli_sentinels_confirm(struct hli_sentinels *sentinels);
+/* Is the server there another one than its sentinel has met there (hli_sentinel_met_another())?
+ * Then ret_err says so. */
+bool hli_sentinels_met_another(const struct hli_sentinels *sentinels,
+                               const struct hli_link_met *server, hl_error *ret_err);
 /* A server was named, and is not confirmed. */
 bool hli_sentinels_are_doubted(const struct hli_sentinels *sentinels);
 

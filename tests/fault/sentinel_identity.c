@@ -8,6 +8,8 @@
 
 #include "support/recorder.h"
 
+#include <stdlib.h>
+
 /* Ids of the fakes; digits of the texts below. */
 enum { OURS = 1, OTHER = 2, NEXT = 3, STRANGER = 8, PEER_OF_STRANGER = 9, NOBODY = 0 };
 
@@ -188,4 +190,87 @@ TcpLaw(sentinel_failover, is_believed_of_sentinels_that_tell_no_ids)
     duo_say(0, NOBODY, NOBODY, duo.other, 4);
     duo.known[1].manner.address = "-ERR\r\n";
     expect_followed(client);
+}
+
+/* What SENTINEL MASTER says of 127.0.0.1:port, after the server's last answer to INFO. */
+static const char *master_with(int port, const char *run_id, int64_t age_ms)
+{
+    char *text = sentinel_text(), digits[2][16];
+    int port_length = snprintf(digits[0], sizeof digits[0], "%d", port);
+    int age_length = snprintf(digits[1], sizeof digits[1], "%d", (int)age_ms);
+
+    snprintf(text, 256,
+             "*10\r\n$2\r\nip\r\n$9\r\n127.0.0.1\r\n$4\r\nport\r\n$%d\r\n%s\r\n$5\r\nrunid\r\n"
+             "$40\r\n%s\r\n$12\r\ninfo-refresh\r\n$%d\r\n%s\r\n$12\r\nconfig-epoch\r\n$1\r\n3\r\n",
+             port_length, digits[0], run_id, age_length, digits[1]);
+    return text;
+}
+
+static const char *run_id_of(struct redis_server *asked)
+{
+    static char id[41];
+    const char *at = strstr(redis_str(asked, "INFO server"), "run_id:");
+
+    check(at != NULL);
+    snprintf(id, sizeof id, "%s", at + strlen("run_id:"));
+    return id;
+}
+
+static const char another_run[] = "8888888888888888888888888888888888888888";
+
+/* Servers tell whole seconds. */
+static bool has_run_for_a_while(void *asked)
+{
+    const char *at = strstr(redis_str(asked, "INFO server"), "uptime_in_seconds:");
+
+    return at && strtol(at + strlen("uptime_in_seconds:"), NULL, 10) >= 4;
+}
+
+static hl_client *open_told(struct manner *manner, const char *master)
+{
+    manner->address = address_of(redis_server_port(server));
+    manner->epoch = master;
+    manner->peers = no_peers;
+    return open_client_at(url_of(new_sentinel(manner), NULL),
+                          CLIENT(.flags = HL_CLIENT_LAZY, .outage_timeout_ms = slow_ms(60000)));
+}
+
+/* The name or the address leads the sentinels elsewhere: two servers are two locks. */
+TcpLaw(sentinel_masters, that_are_not_the_servers_that_sentinels_watch_are_not_used)
+{
+    static struct manner manner;
+    int port = redis_server_port(server);
+    hl_error err = HL_ERROR_INIT;
+
+    check(wait_until(has_run_for_a_while, server, 60000));
+    hl_client *client = open_told(&manner, master_with(port, another_run, 0));
+    hl_lock *lock = new_lock(client, "stock");
+    expect_outcome(hl_lock_acquire_with(lock, ACQUIRE(.wait_ms = slow_ms(1000)), &err), HL_ECONN);
+    check_has(err.text, "it is another server (run id ");
+    expect_free(lock);
+    manner.epoch = master_with(port, run_id_of(server), 0);
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.wait_ms = slow_ms(60000)), ERR));
+}
+
+/* The sentinels hear of that up to ten seconds later. */
+TcpLaw(sentinel_masters, that_were_started_anew_are_used_at_once)
+{
+    static struct manner manner;
+    int port = redis_server_port(server);
+
+    check(wait_until(has_run_for_a_while, server, 60000));
+    hl_client *client = open_told(&manner, master_with(port, another_run, 3600 * 1000));
+    expect_ok(
+        hl_lock_acquire_with(new_lock(client, "stock"), ACQUIRE(.wait_ms = slow_ms(20000)), ERR));
+}
+
+/* The sentinel that leads it names the next master, and describes the old one. */
+TcpLaw(sentinel_masters, of_a_failover_are_used_at_once)
+{
+    static struct manner manner;
+
+    check(wait_until(has_run_for_a_while, server, 60000));
+    hl_client *client = open_told(&manner, master_with(1, another_run, 0));
+    expect_ok(
+        hl_lock_acquire_with(new_lock(client, "stock"), ACQUIRE(.wait_ms = slow_ms(20000)), ERR));
 }
