@@ -258,12 +258,20 @@ FakeLaw(cluster_maps, with_a_node_in_the_room_of_another_do_not_mix_them_up)
     check_msg(!strstr(err.text, "refused"), "%s", err.text);
 }
 
+static void say_epoch(struct fake_node *node, int epoch)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "cluster_state:ok\r\ncluster_current_epoch:%d\r\n", epoch);
+    fake_node_set_info(node, text);
+}
+
 /* A node that has missed something says an old map. */
 static void set_old_map(struct fake_node *node, const struct fake_node *to)
 {
     const struct fake_range all = {0, 16383, fake_node_port(to)};
 
-    fake_node_set_info(node, "cluster_state:ok\r\ncluster_current_epoch:3\r\n");
+    say_epoch(node, 3);
     fake_nodes_set_map(&node, 1, &all, 1);
 }
 
@@ -273,7 +281,7 @@ FakeLaw(cluster_maps, of_an_older_epoch_count_only_if_no_node_has_a_newer_one)
     struct fake_node *past = new_fake_node();
 
     for (int i = 0; i < 2; i++)
-        fake_node_set_info(pair.node[i], "cluster_state:ok\r\ncluster_current_epoch:5\r\n");
+        say_epoch(pair.node[i], 5);
     hl_client *client = open_pair(&pair);
     expect_works(client, SLOT);
     set_old_map(pair.node[1], past);
@@ -286,6 +294,60 @@ FakeLaw(cluster_maps, of_an_older_epoch_count_only_if_no_node_has_a_newer_one)
     fake_node_redirect(pair.node[0], "MOVED", SLOT, "127.0.0.1", fake_node_port(pair.node[0]));
     expect_works(client, SLOT);
     check(fake_server_count(past->server, "EVALSHA") > 0);
+}
+
+static int looks_of(const struct pair *pair)
+{
+    return fake_server_count(pair->node[0]->server, "CLUSTER SLOTS") +
+           fake_server_count(pair->node[1]->server, "CLUSTER SLOTS");
+}
+
+/* Until the two were asked so many times for their map. */
+static void look_around(hl_client *client, const struct pair *pair, int times)
+{
+    struct deadline deadline = deadline_of_wait(20000);
+    hl_lock *lock = new_lock(client, cluster_name_in_slot(16000, "look"));
+    int looks = looks_of(pair);
+
+    fake_node_redirect(pair->node[1], "MOVED", 16000, "127.0.0.1", fake_node_port(pair->node[1]));
+    while (looks_of(pair) < looks + times) {
+        check(!deadline_is_over(deadline));
+        expect_outcome(hl_lock_try_acquire(lock, NULL), HL_ESERVER);
+        fake_server_wait_count(pair->node[1]->server, "CLUSTER SLOTS", looks + times, 100);
+    }
+    fake_node_set_script(pair->node[1], "");
+    free_lock(lock);
+}
+
+/* For a while all nodes tell an old epoch, and are believed as there is no other. That makes no
+ * map of an epoch in between a new one. */
+FakeLaw(cluster_maps, of_the_newest_epoch_count_also_after_an_old_one_did)
+{
+    struct pair pair = pair_up();
+    struct fake_node *past = new_fake_node();
+    bool was_first = false;
+
+    for (int i = 0; i < 2; i++)
+        say_epoch(pair.node[i], 5);
+    hl_client *client = open_pair(&pair);
+    expect_works(client, SLOT);
+    for (int n = 0; !was_first; n++) { /* until the older of the two is asked first */
+        struct fake_node *older = pair.node[n % 2];
+        const struct fake_range all = {0, 16383, fake_node_port(past)};
+        check(n < 10);
+        for (int i = 0; i < 2; i++)
+            say_epoch(pair.node[i], 3);
+        look_around(client, &pair, 7); /* two rounds, and the one that was under way */
+        say_epoch(older, 4);
+        fake_nodes_set_map(&older, 1, &all, 1);
+        say_epoch(pair.node[1 - n % 2], 5);
+        int looks = fake_server_count(older->server, "CLUSTER SLOTS");
+        look_around(client, &pair, 4);
+        was_first = fake_server_count(older->server, "CLUSTER SLOTS") > looks;
+        expect_works(client, SLOT);
+        pair_set_map(&pair, 8000);
+    }
+    check_int(fake_server_accepted(past->server), 0);
 }
 
 /* As soon as the client has the map that says so. */
