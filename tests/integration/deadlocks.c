@@ -4,6 +4,7 @@
 /* Threads of one process that wait in a circle: the wait that closes it is refused, and no other.
  */
 
+#include "lease/acquire/deadlock.h"
 #include "lease/calls/wait.h"
 #include "multi_kit.h"
 #include "support/actor.h"
@@ -11,36 +12,52 @@
 
 #include <pthread.h>
 
-enum { STORM_THREADS = 6, STORM_ROUNDS = 60 };
+enum { STORM_THREADS = 6, STORM_ROUNDS = 60, CHAIN = 16 };
 
 static hl_client *client;
 static const hl_acquire_options forever = {.size = sizeof(hl_acquire_options),
                                            .wait_ms = HL_WAIT_FOREVER};
 
-/* A thread that has what it waits for, and no processor to go on with. */
+/* A thread that has no processor to go on with: it has what it waits for, or is about to look for
+ * an owner's name. */
 static struct {
-    atomic_bool is_armed, is_stopped, may_go;
+    atomic_bool is_armed, is_stopped, may_go, is_looking;
     pthread_t thread;
 } late;
+
+static void stop_if_late(bool is_looking)
+{
+    if (!atomic_load(&late.is_armed) || !pthread_equal(late.thread, pthread_self()) ||
+        atomic_load(&late.is_looking) != is_looking)
+        return;
+    atomic_store(&late.is_armed, false);
+    atomic_store(&late.is_stopped, true);
+    while (!atomic_load(&late.may_go))
+        deadline_nap();
+}
 
 int __real_hli_wait_block(struct hli_wait *wait);
 int __wrap_hli_wait_block(struct hli_wait *wait);
 int __wrap_hli_wait_block(struct hli_wait *wait)
 {
     int code = __real_hli_wait_block(wait);
-    if (!atomic_load(&late.is_armed) || !pthread_equal(late.thread, pthread_self()))
-        return code;
-    atomic_store(&late.is_armed, false);
-    atomic_store(&late.is_stopped, true);
-    while (!atomic_load(&late.may_go))
-        deadline_nap();
+    stop_if_late(false);
     return code;
+}
+
+struct hli_name *__real_hli_name_find(hl_client *of, const struct hli_name_key *key);
+struct hli_name *__wrap_hli_name_find(hl_client *of, const struct hli_name_key *key);
+struct hli_name *__wrap_hli_name_find(hl_client *of, const struct hli_name_key *key)
+{
+    if (key->owner_key.half[0] != 0)
+        stop_if_late(true);
+    return __real_hli_name_find(of, key);
 }
 
 static void be_late(void *arg)
 {
-    (void)arg;
     late.thread = pthread_self();
+    atomic_store(&late.is_looking, arg);
     atomic_store(&late.is_armed, true);
 }
 
@@ -312,6 +329,137 @@ Law(deadlock, is_seen_by_a_multi_lock_and_through_one)
         expect_ok(actor_release(circle.actors[0], b, NULL));
         expect_ok(actor_release(circle.actors[0], c, NULL));
     }
+    expect_nothing_left();
+}
+
+/* Each of them holds a lock and waits for the next one's. The calls come from the chain's end to
+ * its head, so the k-th search walks along k calls. */
+static unsigned asks_of_chain(hl_lock *const *holds, hl_lock *const *wants)
+{
+    struct actor *actors[CHAIN];
+    unsigned before = atomic_load(&hli_deadlock_asks);
+    for (int i = 0; i < CHAIN; i++)
+        actors[i] = holder_of(holds[i]);
+    for (int i = CHAIN - 2; i >= 0; i--)
+        begins_to_wait(actors[i], wants[i + 1]);
+    for (int i = CHAIN - 1; i > 0; i--) {
+        expect_goes_on(actors[i], holds[i], actors[i - 1]);
+        expect_ok(actor_release(actors[i - 1], wants[i], NULL));
+    }
+    expect_ok(actor_release(actors[0], holds[0], NULL));
+    expect_nothing_left();
+    return atomic_load(&hli_deadlock_asks) - before;
+}
+
+/* A walk along k calls asks k names; or, of a write lock that is read, twice as many. */
+static void expect_walks(hl_lock *const *holds, hl_lock *const *wants, unsigned asks_a_call)
+{
+    unsigned asks = asks_of_chain(holds, wants);
+    check(asks > 0);
+    check(asks <= asks_a_call * CHAIN * (CHAIN - 1) / 2);
+}
+
+Law(deadlock, is_looked_for_in_as_many_steps_as_calls_stand_in_the_chain)
+{
+    hl_lock *fair[CHAIN], *read[CHAIN], *write[CHAIN];
+    client = open_client(NULL);
+    for (int i = 0; i < CHAIN; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "fair%d", i);
+        fair[i] = new_kind(client, name, HL_LOCK_FAIR);
+        snprintf(name, sizeof name, "rw%d", i);
+        expect_ok(rw_lock_new(client, name, NULL, &read[i], &write[i], ERR));
+        keep_lock(read[i]);
+        keep_lock(write[i]);
+    }
+    expect_walks(fair, fair, 1);
+    expect_walks(write, write, 1);
+    expect_walks(read, write, 2);
+}
+
+/* One of two readers closes the circle, be it the first or the second of them. */
+Law(deadlock, is_seen_through_each_of_several_readers)
+{
+    client = open_client(NULL);
+    hl_lock *stock = new_lock(client, "area"), *bay = new_lock(client, "bay"), *read = NULL,
+            *write = NULL;
+    expect_ok(rw_lock_new(client, "den", NULL, &read, &write, ERR));
+    keep_lock(read);
+    keep_lock(write);
+    struct circle circle = {.count = 2, .holds = {read, stock}, .wants = {stock, write}};
+    struct actor *other = holder_of(bay);
+    for (int is_later = 0; is_later < 2; is_later++) {
+        struct actor *first = holder_of(read), *second = holder_of(read);
+        struct actor *closes = is_later ? second : first, *idle = is_later ? first : second;
+        begins_to_wait(idle, bay);
+        circle.actors[0] = closes;
+        circle.actors[1] = holder_of(stock);
+        actor_begin_acquire(circle.actors[0], stock, &forever);
+        actor_begin_acquire(circle.actors[1], write, &forever);
+        int refused = circle_await_refusal(&circle);
+        expect_outcome(actor_end(circle.actors[refused]), HL_EDEADLK);
+        expect_goes_on(other, bay, idle);
+        expect_ok(actor_release(idle, bay, NULL));
+        expect_ok(actor_release(idle, read, NULL));
+        expect_goes_on(circle.actors[refused], circle.holds[refused], circle.actors[1 - refused]);
+        expect_ok(actor_release(circle.actors[1 - refused], circle.wants[1 - refused], NULL));
+        expect_ok(actor_release(circle.actors[1 - refused], circle.holds[1 - refused], NULL));
+        expect_ok(actor_acquire(other, bay, &forever));
+    }
+    expect_ok(actor_release(other, bay, NULL));
+    expect_nothing_left();
+}
+
+/* The search takes the reader whose hold began last for the only one. It has ended; and it begins
+ * anew before the search looks. */
+Law(deadlock, is_seen_through_a_reader_though_another_one_reads_again_meanwhile)
+{
+    client = open_client(NULL);
+    hl_lock *stock = new_lock(client, "area"), *read = NULL, *write = NULL;
+    expect_ok(rw_lock_new(client, "den", NULL, &read, &write, ERR));
+    keep_lock(read);
+    keep_lock(write);
+    struct actor *one = holder_of(read), *again = holder_of(read), *other = holder_of(stock);
+    expect_ok(actor_release(again, read, NULL));
+    begins_to_wait(one, stock);
+    actor_begin(other, be_late, &late);
+    actor_await(other);
+    actor_begin_acquire(other, write, &forever);
+    check(wait_until(is_stopped, NULL, 20000));
+    expect_ok(actor_acquire(again, read, &forever));
+    atomic_store(&late.may_go, true);
+    expect_outcome(actor_end(other), HL_EDEADLK);
+    expect_ok(actor_release(again, read, NULL));
+    expect_goes_on(other, stock, one);
+    expect_ok(actor_release(one, stock, NULL));
+    expect_ok(actor_release(one, read, NULL));
+    expect_nothing_left();
+}
+
+/* Nor does a hold that ends by itself make the search ask every owner. */
+Law(deadlock, is_looked_for_in_one_step_when_all_wait_for_one_hold)
+{
+    struct actor *waiting[CHAIN];
+    client = open_client(NULL);
+    hl_lock *fair = new_kind(client, "stock", HL_LOCK_FAIR), *own[CHAIN];
+    expect_ok(hl_lock_acquire_with(fair, ACQUIRE(.lease_ms = 600000), ERR));
+    unsigned before = atomic_load(&hli_deadlock_asks);
+    for (int i = 0; i < CHAIN; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "own%d", i);
+        own[i] = new_lock(client, name);
+        waiting[i] = holder_of(own[i]);
+        begins_to_wait(waiting[i], fair);
+    }
+    expect_ok(hl_lock_release(fair, ERR));
+    for (int i = 0; i < CHAIN; i++) {
+        expect_ok(actor_end(waiting[i]));
+        expect_ok(actor_release(waiting[i], fair, NULL));
+        expect_ok(actor_release(waiting[i], own[i], NULL));
+    }
+    unsigned asks = atomic_load(&hli_deadlock_asks) - before;
+    check(asks > 0);
+    check(asks < CHAIN);
     expect_nothing_left();
 }
 

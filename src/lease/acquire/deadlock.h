@@ -35,4 +35,9 @@ void hli_blocked_end(struct hli_blocked *blocked);
 /* In the child after a fork: the calls of the parent's other threads do not go on here. */
 void hli_blocked_forget_all(void);
 
+#ifdef HL_TESTING
+/* How many names' holders all searches have asked for. */
+extern atomic_uint hli_deadlock_asks;
+#endif
+
 #endif

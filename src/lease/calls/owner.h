@@ -12,6 +12,8 @@
 
 #include <hirelock/lock.h>
 
+struct hli_blocked;
+
 struct hl_owner {
     struct hli_ref ref;     /* the handle's, or the thread's, and one for each hold */
     uint64_t number;        /* immutable */
@@ -19,6 +21,8 @@ struct hl_owner {
     atomic_uint holds;      /* live holds */
     atomic_bool has_exited; /* the thread has ended and its holds are abandoned, or the handle is
                                freed: nobody will release its lost holds */
+    struct hli_blocked *blocked; /* the mutex of the list of announced calls (deadlock.h): the call
+                                    in which this thread is blocked, or NULL */
 };
 
 /* Errors: NULL when memory is out. */

@@ -8,6 +8,13 @@
 #include "lease/state/grace.h"
 #include "lease/state/notice.h"
 
+/* Who looks for a deadlock finds the holder so. */
+static void hold_share(struct hli_name *shared, const struct hl_owner *owner)
+{
+    atomic_store(&shared->last_holder, owner->number);
+    atomic_fetch_add(&shared->holds, 1);
+}
+
 void hli_hold_set(struct hli_tenure *tenure, struct hl_owner *owner, const struct hli_hold *said)
 {
     struct hl_owner *before = tenure->hold.owner; /* of an earlier hold, or NULL */
@@ -21,6 +28,8 @@ void hli_hold_set(struct hli_tenure *tenure, struct hl_owner *owner, const struc
     tenure->hold.count = 1;
     tenure->ask_at = 0;
     atomic_fetch_add_explicit(&owner->holds, 1, memory_order_relaxed);
+    if (tenure->name->shared)
+        hold_share(tenure->name->shared, owner);
     if (!tenure->name->kind->changed)
         hli_count(&tenure->name->client->counters.holds_now);
     if (tenure->state != HLI_TENURE_OWN)
@@ -111,6 +120,8 @@ void hli_hold_end(struct hli_tenure *tenure, hli_ns now)
 
     tenure->shows_at = 0;
     atomic_fetch_sub(&tenure->hold.owner->holds, 1);
+    if (tenure->name->shared)
+        atomic_fetch_sub(&tenure->name->shared->holds, 1);
     if (tenure->name->kind->changed)
         return;
     hli_uncount(&client->counters.holds_now);

@@ -150,4 +150,10 @@ struct hli_kind {      /* immutable */
                    const struct hli_answer *answer);
 };
 
+/* Are its owners threads, which wait for each other? Those of permits and semaphores are not. */
+static inline bool hli_kind_is_of_threads(const struct hli_kind *kind)
+{
+    return kind->is_tagged || kind->sibling;
+}
+
 #endif

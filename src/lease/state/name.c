@@ -255,6 +255,8 @@ static void name_free(struct hli_name *name)
     if (!name->kind->quorum)
         free(name->settled); /* or the voter */
     hli_mutex_deinit(&name->mutex);
+    if (name->shared)
+        hli_name_unref(name->shared);
     free(name);
 }
 
@@ -295,6 +297,17 @@ static struct hli_name *name_enter(struct hli_name *fresh, const struct hli_name
     return name;
 }
 
+/* The handle through which the owner acquires has that name, so it is in the map. */
+static struct hli_name *name_find_shared(hl_client *client, const struct hli_name_key *key)
+{
+    const struct hli_kind *kind = key->kind;
+    struct hli_name_key shared = {.kind = kind, .bytes = key->bytes, .length = key->length};
+
+    return kind->is_per_owner && hli_kind_is_of_threads(kind) && key->owner_key.half[0] != 0
+               ? hli_name_find(client, &shared)
+               : NULL;
+}
+
 struct hli_name *hli_name_get(hl_client *client, const struct hli_name_key *key)
 {
     struct hli_name *name = hli_name_find(client, key);
@@ -304,6 +317,7 @@ struct hli_name *hli_name_get(hl_client *client, const struct hli_name_key *key)
     struct hli_name *fresh = name_new(client, key);
     if (!fresh)
         return NULL;
+    fresh->shared = name_find_shared(client, key);
     name = name_enter(fresh, key);
     if (name == fresh)
         hli_client_ref(client); /* the name's */

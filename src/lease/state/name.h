@@ -51,6 +51,10 @@ struct hli_name {
     atomic_bool was_handed_over; /* our last release granted the lock to another client */
     const struct hli_kind *kind; /* immutable */
     hl_client *client;           /* counted, immutable */
+    struct hli_name *shared;     /* of an owner's name of a lock: the lock's name without an owner,
+                                    which its handles have; counted, immutable; else NULL */
+    atomic_uint holds;           /* of a shared name: the live holds of all owners ... */
+    atomic_uint_fast64_t last_holder; /* ... and the number of the owner whose hold began last */
     _Atomic hli_ns
         alone_until;          /* until then its requests declare the lock's key alone (command.h) */
     struct hli_map_node node; /* client's names mutex */
