@@ -19,7 +19,7 @@ static const hl_acquire_options forever = {.size = sizeof(hl_acquire_options),
                                            .wait_ms = HL_WAIT_FOREVER};
 
 /* A thread that has no processor to go on with: it has what it waits for, or is about to look for
- * an owner's name. */
+ * another owner's name. */
 static struct {
     atomic_bool is_armed, is_stopped, may_go, is_looking;
     pthread_t thread;
@@ -49,7 +49,9 @@ struct hli_name *__real_hli_name_find(hl_client *of, const struct hli_name_key *
 struct hli_name *__wrap_hli_name_find(hl_client *of, const struct hli_name_key *key);
 struct hli_name *__wrap_hli_name_find(hl_client *of, const struct hli_name_key *key)
 {
-    if (key->owner_key.half[0] != 0)
+    const struct hl_owner *owner = hli_owner_of_thread_if_any();
+    uint64_t number = key->owner_key.half[0];
+    if (owner && number != 0 && number != owner->number)
         stop_if_late(true);
     return __real_hli_name_find(of, key);
 }
@@ -420,6 +422,7 @@ Law(deadlock, is_seen_through_a_reader_though_another_one_reads_again_meanwhile)
     keep_lock(read);
     keep_lock(write);
     struct actor *one = holder_of(read), *again = holder_of(read), *other = holder_of(stock);
+    struct circle circle = {.count = 1, .actors = {other}};
     expect_ok(actor_release(again, read, NULL));
     begins_to_wait(one, stock);
     actor_begin(other, be_late, &late);
@@ -428,6 +431,7 @@ Law(deadlock, is_seen_through_a_reader_though_another_one_reads_again_meanwhile)
     check(wait_until(is_stopped, NULL, 20000));
     expect_ok(actor_acquire(again, read, &forever));
     atomic_store(&late.may_go, true);
+    circle_await_refusal(&circle);
     expect_outcome(actor_end(other), HL_EDEADLK);
     expect_ok(actor_release(again, read, NULL));
     expect_goes_on(other, stock, one);
