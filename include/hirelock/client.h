@@ -356,7 +356,7 @@ typedef struct hl_client_options {
  * words, ?watchdog_timeout=10s&connections=8 (docs/options.md). The struct overrides the URL, and
  * the URL the environment (HL_CLIENT_ENVIRONMENT), each option by itself. A host name is
  * looked up as getaddrinfo(3) does it, at each attempt to connect; so a name that leads to another
- * server after a failover is followed. A look-up has a thread of its own, hirelock-name: one that
+ * server after a failover is followed. A look-up has threads of its own, hirelock-name: one that
  * hangs holds up no other name, no deadline and no close, and may outlive the client. The call
  * waits until the server
  * answers or refuses, and up to outage_timeout_ms for a server that is still loading its data; in a

@@ -5,7 +5,11 @@
  * them:
  *
  *     QUEUED --a thread is allowed--> ASKING --answered--> gone
- *                                                    \--> KEPT, if nobody waited for it
+ *                                                    \--> KEPT, if nobody waits for it any more
+ *
+ * Who asks waits for the first look-up of a name, the patient one. When that is late, hasty ones
+ * come beside it, and the first that has an address serves all who wait. That there is none is
+ * the patient one's word alone.
  *
  * The thread and the client share the look-up and the wakefd of the resolver, and count them. So a
  * client is closed while getaddrinfo() hangs, and the thread frees what is left when it returns.
@@ -20,9 +24,12 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <netinet/in.h>
+#include <resolv.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { LOOKUP_PATIENT, LOOKUP_HASTY, LOOKUP_HASTY_IPV4, LOOKUP_WAYS };
 
 struct hli_resolver {
     struct hli_ref ref;       /* of the client, and of each look-up */
@@ -30,6 +37,7 @@ struct hli_resolver {
 
     struct hli_loop *loop; /* loop thread, as all below */
     struct event *answered;
+    struct hli_timer late; /* a patient look-up that somebody waits for may be late */
     hli_ns keep;
     TAILQ_HEAD(, hli_lookup) lookups;
     unsigned asking;
@@ -45,10 +53,12 @@ struct hli_lookup {
     int problem, reason; /* of getaddrinfo(), and errno */
 
     enum { LOOKUP_QUEUED, LOOKUP_ASKING, LOOKUP_KEPT } state; /* loop thread, as all below */
-    hli_ns kept_until;
+    hli_ns late_at, kept_until;
+    bool is_owed; /* somebody has asked since it served the last one */
     TAILQ_ENTRY(hli_lookup) link;
-    TAILQ_HEAD(, hli_name_ask) asks; /* that wait */
+    TAILQ_HEAD(, hli_name_ask) asks; /* that wait; for a patient one */
 
+    int way;     /* immutable */
     char host[]; /* immutable */
 };
 
@@ -68,14 +78,33 @@ static void lookup_unref(struct hli_lookup *lookup)
     free(lookup);
 }
 
+/* In this thread a name server that says nothing has 1 s, not 5, until the next one is asked. What
+ * resolv.conf and RES_OPTIONS say goes before: res_init() reads them on top of what it finds
+ * (resolver(3)); that getaddrinfo() reads them again would undo it. The patient look-up is there
+ * for a server that needs several seconds. Other C libraries than glibc have no such setting; musl
+ * asks all servers at once. */
+static void lookup_haste(void)
+{
+#ifdef RES_NORELOAD
+    _res.retrans = 1;
+    if (res_init() == 0)
+        _res.options |= RES_NORELOAD;
+#endif
+}
+
+/* IPv4 alone, because some name servers drop the question for IPv6, and getaddrinfo() waits for
+ * both answers. */
 static void *lookup_run(void *arg)
 {
     struct hli_lookup *lookup = arg;
-    const struct addrinfo hints = {.ai_family = AF_UNSPEC,
+    const struct addrinfo hints = {.ai_family =
+                                       lookup->way == LOOKUP_HASTY_IPV4 ? AF_INET : AF_UNSPEC,
                                    .ai_socktype = SOCK_STREAM,
                                    .ai_protocol = IPPROTO_TCP,
                                    .ai_flags = AI_ADDRCONFIG};
 
+    if (lookup->way != LOOKUP_PATIENT)
+        lookup_haste();
     lookup->problem = getaddrinfo(lookup->host, NULL, &hints, &lookup->addresses);
     lookup->reason = errno;
     atomic_store(&lookup->is_answered, true);
@@ -98,49 +127,6 @@ static void lookup_say_why(const struct hli_lookup *lookup, char *text, size_t s
     hli_error_reason(reason, sizeof(reason), lookup->reason);
     snprintf(text, size, "no address of this host name: %s",
              lookup->problem == EAI_SYSTEM ? reason : gai_strerror(lookup->problem));
-}
-
-/* All who wait are told. What nobody waited for is kept, if it is good. */
-static void lookup_tell(struct hli_lookup *lookup)
-{
-    const struct addrinfo *addresses = lookup->problem == 0 ? lookup->addresses : NULL;
-    struct hli_name_ask *ask;
-    char why[160];
-
-    lookup->resolver->asking--;
-    if (TAILQ_EMPTY(&lookup->asks) && addresses) {
-        lookup->state = LOOKUP_KEPT;
-        lookup->kept_until = hli_now() + lookup->resolver->keep;
-        return;
-    }
-    lookup_say_why(lookup, why, sizeof(why));
-    TAILQ_REMOVE(&lookup->resolver->lookups, lookup, link);
-    while ((ask = TAILQ_FIRST(&lookup->asks))) {
-        TAILQ_REMOVE(&lookup->asks, ask, link);
-        ask->is_waiting = false;
-        ask->done(ask, addresses, why);
-    }
-    lookup_unref(lookup); /* the list's */
-}
-
-/* Without a thread it is answered at once: out of memory. */
-static void lookup_begin(struct hli_lookup *lookup)
-{
-    hli_thread thread;
-
-    lookup->state = LOOKUP_ASKING;
-    lookup->resolver->asking++;
-    lookup->resolver->has_asked = true;
-    hli_ref_take(&lookup->ref); /* the thread's */
-    if (hli_thread_start(&thread, "hirelock-name", lookup_run, lookup) == 0) {
-        hli_thread_detach(thread);
-        return;
-    }
-    lookup->problem = EAI_SYSTEM;
-    lookup->reason = errno;
-    atomic_store(&lookup->is_answered, true);
-    hli_wakefd_wake(&lookup->resolver->wakefd);
-    lookup_unref(lookup);
 }
 
 static struct hli_lookup *resolver_find(struct hli_resolver *resolver,
@@ -173,9 +159,86 @@ static bool lookup_is_stale(const struct hli_lookup *lookup, const void *now)
     return lookup->state == LOOKUP_KEPT && lookup->kept_until < *(const hli_ns *)now;
 }
 
-static bool lookup_is_of(const struct hli_lookup *lookup, const void *host)
+static bool lookup_is_kept_of(const struct hli_lookup *lookup, const void *host)
 {
-    return strcmp(lookup->host, host) == 0;
+    return lookup->state == LOOKUP_KEPT && strcmp(lookup->host, host) == 0;
+}
+
+static bool lookup_is_patient_of(const struct hli_lookup *lookup, const void *host)
+{
+    return lookup->way == LOOKUP_PATIENT && lookup->state != LOOKUP_KEPT &&
+           strcmp(lookup->host, host) == 0;
+}
+
+/* Those who wait for the patient look-up. */
+static void lookup_take_asks(struct hli_lookup *lookup)
+{
+    struct hli_lookup *patient =
+        resolver_find(lookup->resolver, lookup_is_patient_of, lookup->host);
+    struct hli_name_ask *ask;
+
+    if (!patient)
+        return;
+    TAILQ_FOREACH (ask, &patient->asks, link) {
+        lookup_unref(ask->lookup);
+        hli_ref_take(&lookup->ref);
+        ask->lookup = lookup;
+    }
+    TAILQ_CONCAT(&lookup->asks, &patient->asks, link);
+    lookup->is_owed = patient->is_owed;
+    patient->is_owed = false;
+}
+
+/* All who wait are told. An address for which nobody waits any more is kept. */
+static void lookup_tell(struct hli_lookup *lookup)
+{
+    const struct addrinfo *addresses = lookup->problem == 0 ? lookup->addresses : NULL;
+    struct hli_name_ask *ask;
+    char why[160];
+
+    lookup->resolver->asking--;
+    if (addresses && lookup->way != LOOKUP_PATIENT)
+        lookup_take_asks(lookup);
+    if (TAILQ_EMPTY(&lookup->asks) && lookup->is_owed && addresses) {
+        lookup->state = LOOKUP_KEPT;
+        lookup->kept_until = hli_now() + lookup->resolver->keep;
+        return;
+    }
+    lookup_say_why(lookup, why, sizeof(why));
+    TAILQ_REMOVE(&lookup->resolver->lookups, lookup, link);
+    while ((ask = TAILQ_FIRST(&lookup->asks))) {
+        TAILQ_REMOVE(&lookup->asks, ask, link);
+        ask->is_waiting = false;
+        ask->done(ask, addresses, why);
+    }
+    lookup_unref(lookup); /* the list's */
+}
+
+/* Somebody waits for this patient one: others come beside it when it is late. */
+static void lookup_watch(const struct hli_lookup *lookup)
+{
+    hli_timer_set_earlier(lookup->resolver->loop, &lookup->resolver->late, lookup->late_at);
+}
+
+/* Without a thread it is answered at once: out of memory. */
+static void lookup_begin(struct hli_lookup *lookup)
+{
+    hli_thread thread;
+
+    lookup->state = LOOKUP_ASKING;
+    lookup->late_at = hli_after_ms(hli_now(), HLI_RESOLVER_LATE_MS);
+    lookup->resolver->asking++;
+    lookup->resolver->has_asked = true;
+    hli_ref_take(&lookup->ref); /* the thread's */
+    if (hli_thread_start(&thread, "hirelock-name", lookup_run, lookup) == 0) {
+        hli_thread_detach(thread);
+        return;
+    }
+    lookup->problem = EAI_SYSTEM;
+    lookup->reason = errno;
+    atomic_store(&lookup->is_answered, true);
+    hli_wakefd_wake(&lookup->resolver->wakefd);
+    lookup_unref(lookup);
 }
 
 /* Begins what is queued, as far as threads are allowed. */
@@ -184,8 +247,10 @@ static void resolver_go_on(struct hli_resolver *resolver)
     struct hli_lookup *lookup;
 
     while (resolver->asking < HLI_RESOLVER_THREADS &&
-           (lookup = resolver_find(resolver, lookup_is_queued, NULL)))
+           (lookup = resolver_find(resolver, lookup_is_queued, NULL))) {
         lookup_begin(lookup);
+        lookup_watch(lookup);
+    }
 }
 
 static void resolver_on_answers(evutil_socket_t fd, short what, void *arg)
@@ -222,7 +287,7 @@ static int resolver_open(struct hli_resolver *resolver)
 }
 
 /* NULL when memory or descriptors are out, and errno has the reason. */
-static struct hli_lookup *resolver_add(struct hli_resolver *resolver, const char *host)
+static struct hli_lookup *resolver_add(struct hli_resolver *resolver, const char *host, int way)
 {
     size_t size = strlen(host) + 1;
     struct hli_lookup *lookup =
@@ -233,10 +298,56 @@ static struct hli_lookup *resolver_add(struct hli_resolver *resolver, const char
     hli_ref_init(&lookup->ref); /* the list's */
     hli_ref_take(&resolver->ref);
     lookup->resolver = resolver;
+    lookup->way = way;
     memcpy(lookup->host, host, size);
     TAILQ_INIT(&lookup->asks);
     TAILQ_INSERT_TAIL(&resolver->lookups, lookup, link);
     return lookup;
+}
+
+struct lookup_wanted {
+    const char *host;
+    int way;
+};
+
+static bool lookup_is_under_way(const struct hli_lookup *lookup, const void *arg)
+{
+    const struct lookup_wanted *wanted = arg;
+
+    return lookup->way == wanted->way && lookup->state == LOOKUP_ASKING &&
+           strcmp(lookup->host, wanted->host) == 0;
+}
+
+/* A patient one is late: the hasty ones begin, unless they are under way. */
+static void lookup_begin_others(const struct hli_lookup *lookup)
+{
+    struct hli_resolver *resolver = lookup->resolver;
+
+    for (int way = LOOKUP_PATIENT + 1; way < LOOKUP_WAYS; way++) {
+        const struct lookup_wanted wanted = {.host = lookup->host, .way = way};
+        if (resolver->asking >= HLI_RESOLVER_THREADS ||
+            resolver_find(resolver, lookup_is_under_way, &wanted))
+            continue;
+        struct hli_lookup *other = resolver_add(resolver, lookup->host, way);
+        if (other)
+            lookup_begin(other);
+    }
+}
+
+static void resolver_on_late(void *arg)
+{
+    struct hli_resolver *resolver = arg;
+    const hli_ns now = hli_now();
+    struct hli_lookup *lookup;
+
+    TAILQ_FOREACH (lookup, &resolver->lookups, link) {
+        if (lookup->state != LOOKUP_ASKING || TAILQ_EMPTY(&lookup->asks))
+            continue;
+        if (lookup->late_at <= now)
+            lookup_begin_others(lookup);
+        else
+            lookup_watch(lookup);
+    }
 }
 
 static void ask_fail(struct hli_name_ask *ask, int problem)
@@ -255,8 +366,10 @@ void hli_resolver_ask(struct hli_resolver *resolver, struct hli_name_ask *ask, c
 
     while ((lookup = resolver_find(resolver, lookup_is_stale, &now)))
         lookup_leave(lookup);
-    lookup = resolver_find(resolver, lookup_is_of, host);
-    if (!lookup && !(lookup = resolver_add(resolver, host))) {
+    lookup = resolver_find(resolver, lookup_is_kept_of, host);
+    if (!lookup)
+        lookup = resolver_find(resolver, lookup_is_patient_of, host);
+    if (!lookup && !(lookup = resolver_add(resolver, host, LOOKUP_PATIENT))) {
         ask_fail(ask, errno);
         return;
     }
@@ -267,9 +380,11 @@ void hli_resolver_ask(struct hli_resolver *resolver, struct hli_name_ask *ask, c
         ask->done(ask, lookup->addresses, NULL); /* NOLINT(clang-analyzer-unix.Malloc): as above */
         return;
     }
-    ask->is_waiting = true;
+    ask->is_waiting = lookup->is_owed = true;
     TAILQ_INSERT_TAIL(&lookup->asks, ask, link);
     resolver_go_on(resolver);
+    if (lookup->state == LOOKUP_ASKING)
+        lookup_watch(lookup);
 }
 
 void hli_name_ask_drop(struct hli_name_ask *ask)
@@ -293,6 +408,7 @@ struct hli_resolver *hli_resolver_new(struct hli_loop *loop, int64_t keep_ms)
     hli_wakefd_init(&resolver->wakefd);
     resolver->loop = loop;
     resolver->keep = HLI_MS(keep_ms);
+    resolver->late = (struct hli_timer){.run = resolver_on_late, .arg = resolver};
     TAILQ_INIT(&resolver->lookups);
     return resolver;
 }
@@ -302,6 +418,7 @@ void hli_resolver_stop(struct hli_resolver *resolver)
     if (resolver->answered)
         event_free(resolver->answered);
     resolver->answered = NULL;
+    hli_timer_clear(resolver->loop, &resolver->late);
     hli_wakefd_close(&resolver->wakefd);
 }
 

@@ -4,7 +4,8 @@
  * The resolver: from a host name to its addresses, by getaddrinfo(), which does what every other
  * program on the host does. It blocks, for a minute if the name servers are silent, and nobody can
  * end it: so each look-up under way has a thread of its own, which holds no memory of the client
- * and may outlive it. All who ask for a name meanwhile share its one look-up.
+ * and may outlive it. All who ask for a name meanwhile share its look-up. One that is late gets
+ * others beside it, which wait less long for a silent name server, and not for IPv6.
  */
 #ifndef HLI_REDIS_RESOLVER_H
 #define HLI_REDIS_RESOLVER_H
@@ -13,7 +14,10 @@
 
 #include <netdb.h>
 
-enum { HLI_RESOLVER_THREADS = 16 };
+enum {
+    HLI_RESOLVER_THREADS = 48,  /* of a client: 16 names, each asked about in three ways */
+    HLI_RESOLVER_LATE_MS = 250, /* after it, a name is asked about in other ways, too */
+};
 
 struct hli_resolver;
 struct hli_lookup;

@@ -3,7 +3,8 @@
 
 /*
  * A host name whose look-up hangs, as at name servers that are silent, until the test ends it. What
- * hangs is getaddrinfo() of the names "hangs...".
+ * hangs is getaddrinfo() of the names "hangs...". The hasty look-ups beside it hang, too, unless
+ * the name says which of them answers.
  */
 
 #include "support/census.h"
@@ -13,14 +14,16 @@
 #include "support/topologies.h"
 
 #include <netdb.h>
+#include <resolv.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
-static atomic_int begun, hanging;
-static atomic_bool is_over; /* they get an answer: 127.0.0.1 */
-static atomic_bool fails;   /* or none */
+static atomic_int begun, hanging; /* patient look-ups */
+static atomic_int beside;         /* hasty ones that have begun */
+static atomic_bool is_over;       /* they get an answer: 127.0.0.1 */
+static atomic_bool fails;         /* or none */
 
 /* The linker puts it in the place of getaddrinfo() (CMakeLists.txt). */
 int __real_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
@@ -28,16 +31,46 @@ int __real_getaddrinfo(const char *host, const char *service, const struct addri
 int __wrap_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
                        struct addrinfo **ret_addresses);
 
+/* A name server has less time in the threads of these than elsewhere. */
+static bool is_hasty(void)
+{
+    return _res.retrans == 1 && _res.options & RES_NORELOAD;
+}
+
+static bool hangs(const char *host, int family)
+{
+    if (atomic_load(&is_over))
+        return false;
+    if (!is_hasty())
+        return true;
+    return strcmp(host, family == AF_INET ? "hangs.but.ipv4" : "hangs.but.hasty") != 0;
+}
+
+static void hasty_look_up(const char *host, int family)
+{
+    atomic_fetch_add(&beside, 1);
+    while (hangs(host, family))
+        deadline_nap();
+}
+
+static void patient_look_up(const char *host)
+{
+    atomic_fetch_add(&hanging, 1);
+    atomic_fetch_add(&begun, 1);
+    while (hangs(host, AF_UNSPEC))
+        deadline_nap();
+    atomic_fetch_sub(&hanging, 1);
+}
+
 int __wrap_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
                        struct addrinfo **ret_addresses)
 {
     if (strncmp(host, "hangs", 5) != 0 || hints->ai_flags & AI_NUMERICHOST)
         return __real_getaddrinfo(host, service, hints, ret_addresses);
-    atomic_fetch_add(&hanging, 1);
-    atomic_fetch_add(&begun, 1);
-    while (!atomic_load(&is_over))
-        deadline_nap();
-    atomic_fetch_sub(&hanging, 1);
+    if (is_hasty())
+        hasty_look_up(host, hints->ai_family);
+    else
+        patient_look_up(host);
     return atomic_load(&fails) ? EAI_AGAIN
                                : __real_getaddrinfo("127.0.0.1", service, hints, ret_addresses);
 }
@@ -143,6 +176,67 @@ TcpLaw(name_hangs, and_its_answer_in_a_pause_serves_the_next_attempt)
 
     check(wait_until(is_given_up, &one, 30000));
     expect_connected_by_one_look_up(client);
+}
+
+static bool is_beside(void *count)
+{
+    return atomic_load(&beside) >= *(int *)count;
+}
+
+/* The patient look-up hangs to the end. */
+static void expect_opened_at(const char *host)
+{
+    hl_client *client = open_client_at(url_of(host), CLIENT(.connect_timeout_ms = slow_ms(60000)));
+
+    expect_ok(hl_client_ping(client, -1, ERR));
+    check_int(atomic_load(&hanging), 1);
+    close_client(client);
+    end_look_ups();
+}
+
+/* A name server drops the question for IPv6. */
+TcpLaw(name_hangs, and_its_ipv4_address_alone_is_found)
+{
+    expect_opened_at("hangs.but.ipv4");
+}
+
+/* The first name server is silent. */
+TcpLaw(name_hangs, and_who_waits_less_long_for_a_name_server_finds_it)
+{
+    expect_opened_at("hangs.but.hasty");
+}
+
+/* However many attempts come and go. */
+TcpLaw(name_hangs, and_each_way_to_ask_is_under_way_once)
+{
+    hl_client *client = open_that_gives_up(20);
+    int two = 2, four = 4;
+
+    check(wait_until(is_beside, &two, 30000));
+    check(wait_until(is_given_up, &four, 30000));
+    check_int(atomic_load(&beside), 2);
+    expect_connected_by_one_look_up(client);
+}
+
+static bool is_none_hanging(void *arg)
+{
+    (void)arg;
+    return atomic_load(&hanging) == 0;
+}
+
+/* It has been served; what its patient look-up says later may be out of date when it asks again. */
+TcpLaw(name_hangs, and_a_later_answer_is_not_kept_for_one_who_was_served)
+{
+    hl_client *client =
+        open_client_at(url_of("hangs.but.ipv4"), CLIENT(.connect_timeout_ms = slow_ms(60000)));
+
+    atomic_store(&is_over, true);
+    check(wait_until(is_none_hanging, NULL, 30000));
+    redis_do(server, "CLIENT KILL TYPE normal SKIPME yes");
+    wait_stat(client, reconnects, 1);
+    check_int(atomic_load(&begun), 2);
+    close_client(client);
+    end_look_ups();
 }
 
 TcpLaw(name_hangs, and_what_the_resolver_says_is_told)

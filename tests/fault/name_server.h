@@ -3,7 +3,7 @@
 
 /*
  * Name servers in a network namespace of the test's own. Each knows one address of every name,
- * 127.0.0.1, and no IPv6 address; what it does with a question is up to the test.
+ * 127.0.0.1 at first, and no IPv6 address; what it does with a question is up to the test.
  */
 #ifndef HL_TEST_NAME_SERVER_H
 #define HL_TEST_NAME_SERVER_H
@@ -17,21 +17,24 @@
 #include "network_kit.h"
 
 enum { NAME_UNKNOWN = 3, NAME_REFUSED = 5 }; /* RFC 1035, 4.1.1 */
+enum { NAME_SERVER_LATE = 16 };
 
 struct name_server {
     int host;             /* 127.0.0.host; 0: 127.0.0.1 */
+    atomic_int leads_to;  /* the address 127.0.0.leads_to; 0: 127.0.0.1 */
     bool has_a, has_aaaa; /* questions for them are answered; others are dropped */
     bool truncates;       /* by UDP it says that the answer is too long */
     int code;             /* 0: all is well */
     int loses;            /* so many questions for an address are lost */
     int delay_ms;         /* until an answer with an address goes out */
     atomic_int questions, questions_aaaa, questions_by_tcp;
-    struct name_server_late { /* the answer that is still to go out */
+    struct name_server_late { /* answers that are still to go out */
         unsigned char packet[512];
         size_t length; /* 0: none */
         struct sockaddr_in to;
         int64_t at_ms;
-    } late;
+    } late[NAME_SERVER_LATE];
+    int next_late;
     int fd, listener;
     atomic_bool stops;
     pthread_t thread;
@@ -57,6 +60,8 @@ static inline size_t name_server_answer(struct name_server *names, unsigned char
         return end;
     packet[7] = 1;
     memcpy(packet + end, record, sizeof record);
+    if (atomic_load(&names->leads_to) > 0)
+        packet[end + sizeof record - 1] = (unsigned char)atomic_load(&names->leads_to);
     return end + sizeof record;
 }
 
@@ -80,7 +85,7 @@ static inline void name_server_udp(struct name_server *names)
         answer.packet[2] |= 2;
     if (names->delay_ms > 0 && answer.packet[7] > 0) {
         answer.at_ms += names->delay_ms;
-        names->late = answer;
+        names->late[names->next_late++ % NAME_SERVER_LATE] = answer;
     } else {
         name_server_send(names, &answer);
     }
@@ -110,7 +115,8 @@ static inline void *name_server_run(void *arg)
         struct pollfd poller[] = {{.fd = names->fd, .events = POLLIN},
                                   {.fd = names->listener, .events = POLLIN}};
         int count = poll(poller, 2, 20);
-        name_server_send(names, &names->late);
+        for (int i = 0; i < NAME_SERVER_LATE; i++)
+            name_server_send(names, &names->late[i]);
         if (count <= 0)
             continue;
         if (poller[0].revents)

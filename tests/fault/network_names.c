@@ -5,6 +5,8 @@
 
 #include "name_server.h"
 
+#include "support/sentinel_view.h"
+
 #define FIRST "nameserver 127.0.0.1\n"
 #define BOTH "nameserver 127.0.0.1\nnameserver 127.0.0.2\n"
 
@@ -24,12 +26,17 @@ static void check_opens(const char *format, int port)
     check_opens_in(slow_ms(2000), format, port);
 }
 
-static struct redis_server *server_on(const char *bind, int *ret_port)
+static struct redis_server *server_at(const char *bind, int port)
 {
     char config[96];
-    *ret_port = listener_free_port();
-    snprintf(config, sizeof config, "bind %s\nport %d", bind, *ret_port);
+    snprintf(config, sizeof config, "bind %s\nport %d\nrepl-diskless-sync-delay 0", bind, port);
     return redis_server_start(&(struct redis_options){.config = config});
+}
+
+static struct redis_server *server_on(const char *bind, int *ret_port)
+{
+    *ret_port = listener_free_port();
+    return server_at(bind, *ret_port);
 }
 
 Test(network_names, of_the_hosts_file_may_be_ipv6)
@@ -73,6 +80,54 @@ Test(network_names, are_asked_of_the_second_server_when_the_first_is_silent)
     check(atomic_load(&silent.questions) > 0);
     name_server_stop(&names);
     name_server_stop(&silent);
+}
+
+/* An open has one attempt. */
+static void check_is_found_in_time(void)
+{
+    int port;
+    server = server_on("127.0.0.1", &port);
+    check_opens("redis://redis.test:%d", port);
+    redis_server_stop(server);
+}
+
+Test(network_names, are_found_in_time_when_the_first_server_is_silent)
+{
+    struct name_server silent = {0}, names = {.host = 2, .has_a = true, .has_aaaa = true};
+    name_server_start(&silent, BOTH);
+    name_server_add(&names);
+    check_is_found_in_time();
+    check(atomic_load(&silent.questions) > 0);
+    name_server_stop(&names);
+    name_server_stop(&silent);
+}
+
+/* The host has IPv6, so that it asks for it. */
+Test(network_names, are_found_in_time_when_questions_for_ipv6_are_dropped)
+{
+    struct name_server names = {.has_a = true};
+    name_server_start(&names, FIRST);
+    check(network_run("ip addr add 10.77.1.1/24 dev lo && ip addr add fd00:77::1/64 dev lo"));
+    check_is_found_in_time();
+    check(atomic_load(&names.questions_aaaa) > 0);
+    name_server_stop(&names);
+}
+
+Test(network_names, are_found_in_time_when_a_packet_is_lost)
+{
+    struct name_server names = {.has_a = true, .has_aaaa = true, .loses = 1};
+    name_server_start(&names, FIRST);
+    check_is_found_in_time();
+    check(atomic_load(&names.questions) > 2);
+    name_server_stop(&names);
+}
+
+Test(network_names, are_found_at_a_server_that_always_takes_several_seconds)
+{
+    struct name_server names = {.has_a = true, .has_aaaa = true, .delay_ms = 3500};
+    name_server_start(&names, FIRST);
+    check_is_found();
+    name_server_stop(&names);
 }
 
 Test(network_names, are_asked_of_the_second_server_when_the_first_refuses)
@@ -236,6 +291,43 @@ Test(network_names, that_are_being_resolved_may_be_given_up_at_any_time)
             deadline_nap();
         close_client(client);
     }
+    name_server_stop(&names);
+}
+
+static bool is_linked(void *port)
+{
+    return redis_replicates(server, *(int *)port);
+}
+
+/* As the endpoint of a managed primary does after a failover. */
+Test(network_names, that_lead_to_another_server_take_holds_along)
+{
+    struct name_server names = {.has_a = true, .has_aaaa = true};
+    hl_client_options options = connection_options();
+    char url[64];
+    int port;
+    name_server_start(&names, FIRST);
+    struct redis_server *first = server_on("127.0.0.1", &port);
+    server = server_at("127.0.0.2", port);
+    redis_do(server, "REPLICAOF 127.0.0.1 %d", port);
+    check(wait_until(is_linked, &port, 60000));
+    snprintf(url, sizeof url, "redis://redis.test:%d", port);
+    options.connect_timeout_ms = options.outage_timeout_ms = slow_ms(60000);
+    hl_client *client = open_client_at(url, &options);
+    hl_lock *lock = new_lock(client, "stock");
+    expect_ok(hl_lock_acquire(lock, ERR));
+    check(redis_wait_replicas(first, 1, 30000));
+    redis_do(server, "REPLICAOF NO ONE");
+    redis_server_kill(first);
+    atomic_store(&names.leads_to, 2);
+    wait_stat(client, reconnects, 1);
+    expect_held_by(client, lock, 1);
+    check(hl_lock_is_held(lock, NULL));
+    expect_ok(hl_lock_release(lock, ERR));
+    free_lock(lock);
+    close_client(client);
+    redis_server_stop(first);
+    redis_server_stop(server);
     name_server_stop(&names);
 }
 

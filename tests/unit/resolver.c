@@ -11,14 +11,19 @@
 #include "support/census.h"
 #include "support/test.h"
 
+#include <resolv.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MANY = 40 };
+enum { MANY = 60, SOME = 20 };
 
-static atomic_int begun, most, now, told, longest;
+static atomic_int begun; /* patient look-ups */
+static atomic_int most, now, told, longest;
+static atomic_int hasty;  /* look-ups */
+static atomic_int untold; /* they were told that there is no address */
 static atomic_bool is_over;
+static atomic_bool hasty_ones_fail; /* at once */
 static struct hli_loop *loop;
 static struct hli_resolver *resolver;
 static struct hli_name_ask ask[MANY];
@@ -37,18 +42,19 @@ int __wrap_getaddrinfo(const char *host, const char *service, const struct addri
     atomic_store(&longest, (int)strlen(host));
     while (count > seen && !atomic_compare_exchange_weak(&most, &seen, count))
         ;
-    atomic_fetch_add(&begun, 1);
-    while (!atomic_load(&is_over))
+    bool is_hasty = _res.retrans == 1, fails = is_hasty && atomic_load(&hasty_ones_fail);
+    atomic_fetch_add(is_hasty ? &hasty : &begun, 1);
+    while (!fails && !atomic_load(&is_over))
         deadline_nap();
     atomic_fetch_sub(&now, 1);
-    return __real_getaddrinfo("127.0.0.1", service, hints, ret_addresses);
+    return fails ? EAI_NONAME : __real_getaddrinfo("127.0.0.1", service, hints, ret_addresses);
 }
 
 static void count_told(struct hli_name_ask *asked, const struct addrinfo *addresses,
                        const char *why)
 {
     (void)asked, (void)why;
-    atomic_fetch_add(&told, addresses != NULL);
+    atomic_fetch_add(addresses ? &told : &untold, 1);
 }
 
 /* Runs the function on the loop's thread. */
@@ -115,13 +121,27 @@ static void await(bool (*has)(void *count), int count)
     check(wait_until(has, &count, 30000));
 }
 
-static void ask_many(void)
+static void nothing(void)
 {
-    for (int i = 0; i < MANY; i++) {
+}
+
+static void ask_for_names(int count)
+{
+    for (int i = 0; i < count; i++) {
         char host[32];
         snprintf(host, sizeof host, "host%d.test", i);
         hli_resolver_ask(resolver, &ask[i], host);
     }
+}
+
+static void ask_many(void)
+{
+    ask_for_names(MANY);
+}
+
+static void ask_some(void)
+{
+    ask_for_names(SOME);
 }
 
 ResolverLaw(looks_up_all_names_with_a_bounded_number_of_threads)
@@ -132,6 +152,24 @@ ResolverLaw(looks_up_all_names_with_a_bounded_number_of_threads)
     await(has_come_to, MANY);
     check_int(atomic_load(&begun), MANY);
     check(atomic_load(&most) <= HLI_RESOLVER_THREADS);
+}
+
+static bool has_reached_bound(void *arg)
+{
+    (void)arg;
+    return atomic_load(&most) >= HLI_RESOLVER_THREADS;
+}
+
+/* Three for each name would be more. */
+ResolverLaw(asks_in_other_ways_within_the_same_bound)
+{
+    on_loop(ask_some);
+    check(wait_until(has_reached_bound, NULL, 30000));
+    on_loop(nothing);
+    atomic_store(&is_over, true);
+    await(has_come_to, SOME);
+    check_int(atomic_load(&begun), SOME);
+    check_int(atomic_load(&most), HLI_RESOLVER_THREADS);
 }
 
 static void ask_one_many_times(void)
@@ -169,6 +207,26 @@ ResolverLaw(looks_a_name_up_again_for_the_next_who_asks)
     check_int(atomic_load(&begun), 2);
 }
 
+static bool have_hasty_ones_ended(void *arg)
+{
+    (void)arg;
+    return atomic_load(&hasty) == 2 && census_threads_named("hirelock-name") == 1;
+}
+
+/* A turn of the loop after their threads have ended, their answers have been seen. */
+ResolverLaw(takes_no_word_of_a_hasty_one_that_there_is_no_address)
+{
+    atomic_store(&hasty_ones_fail, true);
+    on_loop(ask_once);
+    check(wait_until(have_hasty_ones_ended, NULL, 30000));
+    on_loop(nothing);
+    on_loop(nothing);
+    check_int(atomic_load(&untold), 0);
+    atomic_store(&is_over, true);
+    await(has_come_to, 1);
+    check_int(atomic_load(&untold), 0);
+}
+
 static void ask_long(void)
 {
     static char host[301];
@@ -188,10 +246,6 @@ ResolverLaw(looks_a_name_up_whole)
 static void drop_first(void)
 {
     hli_name_ask_drop(&ask[0]);
-}
-
-static void nothing(void)
-{
 }
 
 /* Its thread has ended, and a turn of the loop later its answer has been seen. */
