@@ -1,9 +1,10 @@
 -- SPDX-FileCopyrightText: hirelock contributors
 -- SPDX-License-Identifier: MIT
--- Force-release the lock of all its readers, or of its writer, and wake the waiters.
+-- Force-release the lock of all its readers, or of its writer, wake the waiters, and tell the
+-- holders' clients.
 --
 -- KEYS name
--- ARGV mode channel publish
+-- ARGV mode channel publish mailbox
 --      mode     'read' or 'write': the half to release
 -- reply {1}     there was one
 --       {0}     there was none
@@ -14,7 +15,7 @@
 -- are at another node while their slot moves; without a field they have no effect. The messages are
 -- those of rw_write_release and rw_read_release, are last, and their refusal is no failure: the key
 -- is gone, and waiters poll.
-local wanted, channel, publish = unpack(ARGV)
+local wanted, channel, publish, mailbox = unpack(ARGV)
 local call = redis.call
 -- include rw
 -- include force
@@ -48,4 +49,5 @@ if mode == wanted then
   if mode == 'write' then redis.pcall(publish, channel, '1') end
   redis.pcall(publish, channel, '0')
 end
+tell_holders(fields, mailbox, publish)
 return {1}

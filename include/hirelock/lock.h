@@ -313,10 +313,11 @@ HL_API HL_MUST_CHECK int hl_lock_update_lease(hl_lock *lock, hl_owner *owner, in
                                               hl_error *err);
 
 /*
- * Deletes the lock, whichever owner holds it, and wakes waiters; the holder loses it. For
- * operators, not for programs. A key that is no lock of this library's or Redisson's stays:
- * HL_ESERVER, and err says what it is. Waits for a server and its answer for outage_timeout_ms at
- * most. When it returns 0, a hold that this client acquired before the call is lost ("gone").
+ * Deletes the lock, whichever owner holds it, and wakes waiters; the holder loses it, and its
+ * client is told: docs/semantics.md says when it notices. For operators, not for programs. A key
+ * that is no lock of this library's or Redisson's stays: HL_ESERVER, and err says what it is.
+ * Waits for a server and its answer for outage_timeout_ms at most. When it returns 0, a hold that
+ * this client acquired before the call is lost ("gone").
  *
  * Threads: any.
  * Returns: 0: it was locked, and now is not. HL_ENOENT: it was not locked. HL_EINDOUBT: no answer;

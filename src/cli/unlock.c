@@ -57,8 +57,8 @@ static const struct argp unlock_argp = {
         "  hirelock unlock stock:42\n"
         "  hirelock unlock --yes nightly\n\n"
         "It says who loses the lock and asks on the terminal; without one it needs --yes. The "
-        "owner may be inside: it learns of its loss at its next renewal, within a third of its "
-        "lease, or at its release. Of a read lock all readers lose it.",
+        "owner may be inside: its client is told, or learns of its loss at its next renewal, "
+        "within a third of its lease, or at its release. Of a read lock all readers lose it.",
     .children = unlock_children};
 
 /* What the operator is asked about, or that it cannot be taken. */

@@ -20,7 +20,7 @@
     X(LOCK_TAG,                .no = 1, .yes = 1)                                                  \
     X(FAIR_LOCK_ACQUIRE,       .gone = 1, .no = 6, .no_texts = 1, .yes = 2,                        \
                                .plain = SCRIPT_PLAIN_NO)                                           \
-    X(FAIR_LOCK_FORCE_RELEASE, .no = 1, .yes = 1)                                                  \
+    X(FAIR_LOCK_FORCE_RELEASE, .no = 1, .yes = 1, .yes_texts = 1)                                  \
     X(FAIR_LOCK_RELEASE,       .no = 1, .no_texts = 1, .yes = 3, .yes_texts = 1,                   \
                                .plain = SCRIPT_PLAIN_YES)                                          \
     X(FENCE_RELEASE,           .no = 1, .yes = 4, .plain = SCRIPT_PLAIN_YES)                       \

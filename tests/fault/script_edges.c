@@ -186,8 +186,9 @@ Law(script_edges, a_hash_that_is_no_lock_is_a_short_error)
         int64_t fields = redis_int(server, "HLEN n");
         raw_check_no_lock(acquire("B:1 5000 1"), fields);
         raw_check_no_lock(run_script(HLI_SCRIPT_LOCK_INSPECT, "n", ""), fields);
-        raw_check_no_lock(run_script(HLI_SCRIPT_LOCK_FORCE_RELEASE, "n", RAW_REDISSON " PUBLISH"),
-                          fields);
+        raw_check_no_lock(
+            run_script(HLI_SCRIPT_LOCK_FORCE_RELEASE, "n", RAW_REDISSON " PUBLISH hirelock:"),
+            fields);
     }
 }
 

@@ -81,7 +81,7 @@ static inline const char *fair_release(const char *field)
 
 static inline const char *fair_force(void)
 {
-    return fair_run(HLI_SCRIPT_FAIR_LOCK_FORCE_RELEASE, "");
+    return fair_run(HLI_SCRIPT_FAIR_LOCK_FORCE_RELEASE, "hirelock:");
 }
 
 /* A:1 holds it, and these ask in this order. */

@@ -61,7 +61,7 @@ static inline const char *write_release(const char *words)
 /* read, or write */
 static inline const char *force_release(const char *mode)
 {
-    return raw_run(HLI_SCRIPT_RW_FORCE_RELEASE, mode, RW_CHANNEL " PUBLISH");
+    return raw_run(HLI_SCRIPT_RW_FORCE_RELEASE, mode, RW_CHANNEL " PUBLISH hirelock:");
 }
 
 /* mode field */

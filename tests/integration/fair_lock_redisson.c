@@ -87,24 +87,44 @@ JavaLaw(fair_java, waiter_that_vanished_is_passed_over)
     expect_ok(actor_release(third, lock, NULL));
 }
 
-/* No process of ours is in the queue: after the one release nobody else would look. */
-JavaLaw(fair_java, waiter_behind_dead_ones_is_told_after_one_release_of_ours)
+static redisContext *java_waits_behind_dead_ones(void)
 {
     static const char dead[] = JAVA_UUID "7";
     char field[64];
-    begin();
     for (int i = 1; i <= 40; i++) {
         snprintf(field, sizeof field, "%s00%d", dead, i);
         check(java_asks(field) >= 0);
     }
-    redisContext *living = java_waits_as(java, 41);
-    expect_ok(hl_lock_release(held, NULL));
-    close_client(holder); /* or its program ends; the close waits for the release */
+    return java_waits_as(java, 41);
+}
+
+static void expect_java_turn(redisContext *living)
+{
     java_is_told(living);
     expect_queued(1);
     check_int(java_asks(java), JAVA_HAS_IT);
     check_int(java_unlocks(java), 1);
     redisFree(living);
+}
+
+/* No process of ours is in the queue: after the one release nobody else would look. */
+JavaLaw(fair_java, waiter_behind_dead_ones_is_told_after_one_release_of_ours)
+{
+    begin();
+    redisContext *living = java_waits_behind_dead_ones();
+    expect_ok(hl_lock_release(held, NULL));
+    close_client(holder); /* or its program ends; the close waits for the release */
+    expect_java_turn(living);
+}
+
+JavaLaw(fair_java, waiter_behind_dead_ones_is_told_after_a_force_release_of_ours)
+{
+    begin();
+    redisContext *living = java_waits_behind_dead_ones();
+    expect_ok(hl_lock_force_release(lock, NULL));
+    close_client(waiter);
+    expect_java_turn(living);
+    expect_outcome(hl_lock_release(held, NULL), HL_ELOST);
 }
 
 JavaLaw(fair_java, waiter_that_gives_up_leaves_us_our_place)

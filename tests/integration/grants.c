@@ -380,3 +380,44 @@ TcpLaw(a_grant_by_message, that_its_caller_hears_of_too_late_is_no_hold)
     expect_story(&told, "done HL_OK");
     contention_end();
 }
+
+/* ---- A holder is told to look ---- */
+
+static void tell_to_look(hl_client *client)
+{
+    check_int(redis_int(server, "EVAL %s 0 %s", "return redis.call('PUBLISH', ARGV[1], 'l stock')",
+                        mailbox_of(client)),
+              1);
+}
+
+static void tell_grant(hl_client *client)
+{
+    check_int(redis_int(server, "EVAL %s 0 %s %s",
+                        "return redis.call('PUBLISH', ARGV[1], "
+                        "'g ' .. ARGV[2] .. ':99 1 1 4000 0 other')",
+                        mailbox_of(client), hl_client_id(client)),
+              1);
+}
+
+/* The look ran before the key was deleted, and says so only when the client has heard of that. */
+TcpLaw(a_holder, looks_again_when_it_is_told_while_a_look_is_under_way)
+{
+    struct two_links links;
+    two_links_open(&links, CLIENT(.poll_ms = 600000, .request_timeout_ms = 60000,
+                                  .on_event = record_event, .arg = &told));
+    hl_lock *mine = new_lock(links.client, "stock");
+    expect_ok(hl_lock_acquire_with(mine, ACQUIRE(.lease_ms = 3600000), ERR));
+    proxy_hold(links.proxy, links.commands, PROXY_DOWN);
+    tell_to_look(links.client);
+    expect_kept(&links, links.commands, PROXY_DOWN);
+    redis_do(server, "DEL stock");
+    int64_t calls = redis_evalsha_calls(server);
+    tell_to_look(links.client);
+    tell_grant(links.client); /* which nobody waits for: its release shows that both are heard */
+    expect_calls(calls + 1);
+    proxy_release(links.proxy, links.commands, PROXY_DOWN);
+    expect_story(&told, "LOST gone");
+    check(!hl_lock_is_held(mine, NULL));
+    expect_outcome(hl_lock_release(mine, ERR), HL_ELOST);
+    two_links_close(&links);
+}

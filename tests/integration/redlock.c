@@ -423,3 +423,41 @@ MastersLaw(redlock, says_that_it_is_narrow_to_one_who_knows_of_the_hold)
     expect_story(&told, "done HL_OK");
     expect_ok(hl_lock_release(other, ERR));
 }
+
+enum { HOUR_MS = 3600000 };
+
+/* Looked at for the waiters of its own process, as any hold. */
+MastersLaw(redlock, that_is_taken_away_at_all_masters_goes_to_the_next_of_its_process)
+{
+    static struct events events;
+    hl_client **clients = open_masters(CLIENT(.watchdog_timeout_ms = HOUR_MS, .poll_ms = 50,
+                                              .on_event = count_event, .arg = &events));
+    hl_lock *lock = new_redlock(clients, "stock");
+    struct actor *next = actor_start();
+    expect_ok(hl_lock_acquire(lock, ERR));
+    wait_stat(clients[0], votes, 5);
+    actor_begin_acquire(next, lock, ACQUIRE(.wait_ms = slow_ms(20000)));
+    expect_waiters(clients[0], 1);
+    for (int i = 0; i < 5; i++)
+        redis_do(masters.server[i], "DEL stock");
+    expect_ok(actor_end(next));
+    check(events_wait(&events, HL_EVENT_LOST, 1, 5000));
+    check(!hl_lock_is_held(lock, NULL));
+    expect_outcome(hl_lock_release(lock, ERR), HL_ELOST);
+    expect_ok(actor_release(next, lock, NULL));
+}
+
+/* One master tells the client of its vote, and that looks at its other votes. */
+MastersLaw(redlock, with_a_lease_time_hears_that_it_was_taken_away_by_force)
+{
+    static struct events events;
+    hl_client **clients = open_masters(CLIENT(.watchdog_timeout_ms = HOUR_MS, .poll_ms = HOUR_MS,
+                                              .on_event = count_event, .arg = &events));
+    hl_lock *lock = new_redlock(clients, "stock");
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.lease_ms = HOUR_MS), ERR));
+    wait_stat(clients[0], votes, 5);
+    expect_ok(hl_lock_force_release(new_redlock(open_masters(NULL), "stock"), ERR));
+    check(events_wait(&events, HL_EVENT_LOST, 1, 20000));
+    check(!hl_lock_is_held(lock, NULL));
+    expect_outcome(hl_lock_release(lock, ERR), HL_ELOST);
+}

@@ -12,6 +12,7 @@
  *   NO_QUEUE         the server refuses the queue (maxmemory), and so counts nobody in it
  *   LOSSES n         so many messages are lost
  *   DEAF             no message reaches our other process: its requests are its signs of life
+ *   FORCED           a thread of the crowd hangs in its hold, and an operator takes the key away
  *
  * Broken on purpose:
  *   SKIPS_DEAF       a release passes over who does not listen
@@ -19,6 +20,7 @@
  *   NO_WORD          a tenure is kept without word that nobody waits
  *   NO_YIELD         a release never lets Redisson's go first
  *   NO_STANDING_BACK it does, but ours do not stand back
+ *   NO_LOOK          waiters behind a hold of their own process rely on the message of a force release
  */
 #ifndef REDISSON
 #define REDISSON 0
@@ -41,6 +43,14 @@ byte age = WORD; /* of its word, in holds */
 bool asks_word;
 chan word = [1] of { bool };   /* the answer: does somebody wait? */
 chan want = [1] of { bool };   /* messages */
+
+#ifdef FORCED
+bool hangs;                           /* no hold of the crowd ends by itself */
+chan look = [1] of { bool };          /* messages */
+#define ENDS (has_tenure && !hangs)
+#else
+#define ENDS has_tenure
+#endif
 
 bool single_waits, single_has_said;
 #ifdef DEAF
@@ -210,7 +220,7 @@ active proctype threads_of_crowd()
     do
     :: atomic { !has_tenure && !STANDS_BACK(crowd_stands_back) ->
         crowd_stands_back = false; crowd_asks() }
-    :: atomic { has_tenure -> crowd_ends_hold() }
+    :: atomic { ENDS -> crowd_ends_hold() }
     od
 }
 
@@ -227,6 +237,42 @@ active proctype answers_to_crowd()
     }
     od
 }
+
+#ifdef FORCED
+/* ---- its hold is taken away ---- */
+
+active proctype operator()
+{
+    atomic { has_tenure && holder == crowd -> hangs = true };
+    atomic { /* Lua: lock_force_release.lua */
+        free_key();
+        if
+        :: look!true /* Lua: force.lua */
+        :: losses > 0 -> losses--
+        fi
+    }
+}
+
+inline look_at_hold() /* C: renewal_apply */
+{
+    if
+    :: has_tenure && holder != crowd -> /* C: hli_loss_declare */
+        has_tenure = false; is_wanted = false; age = WORD; hangs = false;
+        forget_word()
+    :: else -> skip
+    fi
+}
+
+active proctype looks_of_crowd()
+{
+    do
+    :: atomic { nempty(look) -> look?_; look_at_hold() } /* C: hli_hold_doubt */
+#ifndef NO_LOOK
+    :: atomic { has_tenure -> look_at_hold() } /* C: hli_hold_look_by */
+#endif
+    od
+}
+#endif
 
 active proctype messages_to_crowd()
 {
@@ -317,4 +363,7 @@ active proctype time_goes_on()
 ltl single_is_served { [] (single_waits -> <> !single_waits) }
 ltl redisson_is_served { [] (redisson_waits -> <> !redisson_waits) }
 ltl crowd_is_served { [] (!has_tenure -> <> has_tenure) }
+#ifdef FORCED
+ltl crowd_learns { [] ((has_tenure && holder != crowd) -> <> !has_tenure) }
+#endif
 ltl crowd_lets_go { [] ((single_waits && has_tenure) -> <> !has_tenure) }

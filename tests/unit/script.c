@@ -40,8 +40,8 @@ Test(script, is_found_by_redis_under_its_digest, .init = script_server_start,
     check_str(redis_str(server, "SCRIPT LOAD %b", (const char *)script->text, script->length),
               script->sha1);
     redis_do(server, "HSET name 0d1c2b3a-4f5e-6789-abcd-ef0123456789:1 1");
-    check_str(redis_str(server, "EVALSHA %s 1 name channel PUBLISH", script->sha1), "1");
-    check_str(redis_str(server, "EVALSHA %s 1 name channel PUBLISH", script->sha1), "0");
+    check_str(redis_str(server, "EVALSHA %s 1 name channel PUBLISH hirelock:", script->sha1), "1");
+    check_str(redis_str(server, "EVALSHA %s 1 name channel PUBLISH hirelock:", script->sha1), "0");
     check_int(redis_int(server, "EXISTS name"), 0);
 }
 

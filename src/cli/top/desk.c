@@ -387,7 +387,7 @@ static void desk_hear_who(struct top_desk *desk, struct top_errand *errand)
     desk_title(desk, title);
     snprintf(text, sizeof(text),
              "%s\n\nIf it is taken away, those who wait are woken. The owner may be inside what it "
-             "protects: it learns of its loss at its next renewal, or at its release.",
+             "protects: its client is told, or learns of its loss at its next renewal.",
              errand->text);
     top_page_begin(&desk->page, title, text);
     desk->target = errand->lock;

@@ -138,14 +138,26 @@ void hli_ask_abandon(struct hli_turn *turn)
         hli_releasing_end(turn, tenure);
 }
 
+/* The waiters are behind a hold of their own client, and no message tells it that somebody has
+ * taken its key away. So it looks as often as a waiter behind another client asks. */
+static void ask_look_at_hold(struct hli_turn *turn)
+{
+    int64_t poll_ms = turn->name->client->settings.poll_ms;
+
+    hli_hold_look_by(turn->name->current, hli_after_ms(turn->now, poll_ms));
+}
+
 /* A release that blocks the ask is in flight, and its answer's turn comes here again; so does the
  * turn of a request's answer. */
 void hli_ask_plan(struct hli_turn *turn)
 {
     struct hli_name *name = turn->name;
 
-    if ((name->current && name->current->hold.owner) ||
-        (!TAILQ_EMPTY(&name->past) && hli_release_blocks_ask(name)) ||
+    if (name->current && name->current->hold.owner) {
+        ask_look_at_hold(turn);
+        return;
+    }
+    if ((!TAILQ_EMPTY(&name->past) && hli_release_blocks_ask(name)) ||
         atomic_load(&name->client->sends) == HLI_SENDS_RENEWALS ||
         (HLI_GRACE_IS_ON(name->client) && ask_is_in_grace(turn)))
         return;

@@ -11,6 +11,7 @@
 #include "lease/state/grace.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { GRANT_RENEW_MS = 100 }; /* a shorter hold costs no renewal */
@@ -178,6 +179,52 @@ static void grant_on_want(hl_client *client, const struct hli_bytes *text)
     hli_name_unref(name);
 }
 
+/* "l <name>": what this client holds of that name, of whatever kind, may have been taken away by
+ * force. A caller may have read it, and only the loop visits names. */
+struct grant_look {
+    struct hli_task task;
+    hl_client *client; /* borrowed: the loop ends before it */
+    size_t length;
+    char name[];
+};
+
+static void grant_look_at(struct hli_name *name, void *arg)
+{
+    const struct grant_look *look = arg;
+    struct hli_turn turn;
+
+    if (!name->kind->force || name->length != look->length ||
+        memcmp(name->bytes, look->name, look->length) != 0)
+        return;
+    hli_turn_begin(&turn, name);
+    if (name->current)
+        hli_hold_doubt(&turn, name->current, turn.now);
+    hli_turn_end(&turn);
+}
+
+static void grant_look_run(void *arg)
+{
+    struct grant_look *look = arg;
+
+    hli_names_visit(look->client, grant_look_at, look);
+    free(look);
+}
+
+/* Without memory a renewal finds out, as without the message. */
+static void grant_on_look(hl_client *client, const struct hli_bytes *text)
+{
+    size_t length = text->length - 2;
+    struct grant_look *look = length <= HLI_NAME_LIMIT ? malloc(sizeof(*look) + length) : NULL;
+
+    if (!look)
+        return;
+    *look = (struct grant_look){.client = client, .length = length};
+    look->task = (struct hli_task){.run = grant_look_run, .arg = look};
+    memcpy(look->name, (const char *)text->data + 2, length);
+    if (!hli_loop_post(client->loop, &look->task))
+        free(look);
+}
+
 static hl_client *grant_client_of(struct hli_channel *channel)
 {
     return HLI_OF(channel, struct hl_client, mailbox);
@@ -194,6 +241,8 @@ static void grant_on_message(struct hli_channel *channel, const struct hli_messa
         grant_on_grant(client, &message->text);
     else if (bytes[0] == 'w')
         grant_on_want(client, &message->text);
+    else if (bytes[0] == 'l')
+        grant_on_look(client, &message->text);
 }
 
 /* Without messages the grants are found by polls, and our requests say so. */

@@ -3,7 +3,8 @@
 /*
  * Grants: the messages of other clients in this client's mailbox. A grant says that a release has
  * written one of our fields as the next holder; a want, that another client waits for a lock that
- * we hold. The loop reads them, or a caller that waits for a grant.
+ * we hold; a look, that a force release may have taken one from us. The loop reads them, or a
+ * caller that waits for a grant.
  */
 #ifndef HLI_LEASE_ACQUIRE_GRANT_H
 #define HLI_LEASE_ACQUIRE_GRANT_H

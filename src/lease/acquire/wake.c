@@ -3,13 +3,18 @@
 /* Waking: events from outside. Each records what is new, and the turn's plan does the rest. */
 #include "lease/acquire/wake.h"
 
+#include "lease/hold/hold.h"
 #include "lease/state/contention.h"
 #include "lease/state/waiters.h"
 
-enum { WAKE_SUBSCRIBED_MS = 5000 }; /* how long a subscription outlives its last waiter */
+enum {
+    WAKE_SUBSCRIBED_MS = 5000, /* how long a subscription outlives its last waiter */
+    WAKE_LOOK_MS = 100,        /* a shorter hold costs no look */
+};
 
 /* A message says that the lock was released; it may be false. After messages that told nothing new,
- * the next ones make us ask only from quiet_until on. */
+ * the next ones make us ask only from quiet_until on. A holder may hear of a release from before
+ * its hold; or its key was taken away, by force. */
 bool hli_wake_on_message(struct hli_name *name)
 {
     struct hli_turn turn;
@@ -21,6 +26,8 @@ bool hli_wake_on_message(struct hli_name *name)
     bool sleeps = hli_tenure_is_contending(tenure) && tenure->asking == HLI_ASKING_NOTHING;
     if (sleeps)
         tenure->ask_at = hli_earlier(tenure->ask_at, contention->quiet_until);
+    if (tenure && name->kind->force)
+        hli_hold_doubt(&turn, tenure, hli_after_ms(turn.now, WAKE_LOOK_MS));
     hli_turn_plan(&turn);
     bool is_asked = sleeps && name->current == tenure && tenure->asking != HLI_ASKING_NOTHING;
     hli_turn_end(&turn);

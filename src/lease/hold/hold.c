@@ -131,10 +131,31 @@ void hli_hold_end(struct hli_tenure *tenure, hli_ns now)
 
 /* A renewal names one permit: a hold that stands for several would keep one and lose the others. A
  * hold on several masters is renewed at each of them. */
+static bool hold_has_renewals(const struct hli_tenure *tenure)
+{
+    return !tenure->is_final && !tenure->name->kind->quorum && !hold_stands_for_several(tenure);
+}
+
+/* A look could undo a lease that is just being set. */
 bool hli_hold_is_renewed(const struct hli_tenure *tenure)
 {
-    return tenure->hold.is_watched && !tenure->is_final && !tenure->name->kind->quorum &&
-           !hold_stands_for_several(tenure);
+    bool is_looked_at = tenure->is_doubted && (!tenure->is_lease_changing || tenure->is_returned);
+
+    return is_looked_at || (tenure->hold.is_watched && hold_has_renewals(tenure));
+}
+
+void hli_hold_look_by(struct hli_tenure *tenure, hli_ns at)
+{
+    if (tenure->state != HLI_TENURE_OWN || !hold_has_renewals(tenure))
+        return;
+    tenure->is_doubted = true;
+    tenure->renew_at = hli_earlier(tenure->renew_at, at);
+}
+
+void hli_hold_doubt(struct hli_turn *turn, struct hli_tenure *tenure, hli_ns at)
+{
+    tenure->doubted_at = turn->now;
+    hli_hold_look_by(tenure, at);
 }
 
 /* At two thirds of the lease: then a third of it is left. */
@@ -161,7 +182,7 @@ hli_ns hli_hold_due(const struct hli_tenure *tenure)
 {
     const struct hli_hold *hold = &tenure->hold;
     bool shows = tenure->shows_at != 0 && tenure->asking == HLI_ASKING_NOTHING;
-    bool is_renewed = tenure->is_doubted || hli_hold_is_renewed(tenure);
+    bool is_renewed = hli_hold_is_renewed(tenure);
     hli_ns due = hold->max_hold_at;
 
     if (tenure->state == HLI_TENURE_IDLE)

@@ -36,12 +36,20 @@ void hli_releasing_orphan_at(struct hli_turn *turn, uint64_t number, hli_ns at);
 /* ENDED: out of the name, and its reference is dropped at the turn's end. Name mutex. */
 void hli_releasing_end(struct hli_turn *turn, struct hli_tenure *tenure);
 
-/* Does the watchdog renew it now? Name mutex. */
+/* Does the watchdog renew it, or look at it, when that is due? Name mutex. */
 bool hli_hold_is_renewed(const struct hli_tenure *tenure);
 
 /* Do enough replicas have the hold, by the last answer? An event tells when they do no more;
  * returns if that is now. Name mutex. */
 bool hli_hold_confirm(struct hli_turn *turn, struct hli_tenure *tenure, bool is_confirmed);
+
+/* Its key may be gone, though nobody has told: a renewal looks by then. That of a hold with a lease
+ * time makes no lease longer. Name mutex. */
+void hli_hold_look_by(struct hli_tenure *tenure, hli_ns at);
+
+/* News that the key may be gone: a renewal that is sent from now on looks, by `at`. Of a tenure
+ * without a hold nothing is done. Name mutex. */
+void hli_hold_doubt(struct hli_turn *turn, struct hli_tenure *tenure, hli_ns at);
 
 /* When JEOPARDY is due; two renewals may fail before that. Name mutex. */
 hli_ns hli_hold_jeopardy_at(const struct hli_tenure *tenure);

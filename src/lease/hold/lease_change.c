@@ -52,8 +52,11 @@ static void lease_change_succeeded(struct hli_turn *turn, const struct hli_lease
     if (change->how == HLI_LEASE_SET)
         tenure->valid_until = 0;
     hli_tenure_extend(tenure, sent_at, change->lease_ms, change->replicas, change->term);
+    bool is_older = tenure->doubted_at >= sent_at; /* than news, of which it cannot tell */
     tenure->renew_at = sent_at + HLI_MS(is_always_renewed ? watchdog_ms : change->lease_ms) / 3;
-    tenure->is_doubted = is_always_renewed;
+    if (is_older)
+        tenure->renew_at = turn->now;
+    tenure->is_doubted = is_always_renewed || is_older;
     hold->is_watched = change->is_watched;
     hold->watch_ms = change->lease_ms;
     hold->ends = change->is_watched ? HLI_NEVER : hli_lease_validity(sent_at, change->lease_ms);

@@ -186,7 +186,7 @@ static bool loss_is_renewal_due(const struct hli_turn *turn, const struct hli_te
                                hli_lease_slack(tenure->valid_ms));
     hli_ns planned = hli_later(tenure->renew_at - tenure->hold.began, 0); /* short for a grant */
 
-    return (hli_hold_is_renewed(tenure) || tenure->is_doubted) && !tenure->is_renewing &&
+    return hli_hold_is_renewed(tenure) && !tenure->is_renewing &&
            turn->now + hli_earlier(slack, planned / 4) >= tenure->renew_at;
 }
 

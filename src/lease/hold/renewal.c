@@ -249,10 +249,11 @@ static void renewal_succeeded(struct hli_turn *turn, const struct hli_renewal *r
                     hli_hold_confirm(turn, tenure,
                                      hli_replicas_cover(renewal->confirmed, tenure->hold.replicas));
     bool is_short = renewal_is_short(renewal, tenure);
-    tenure->renew_at = is_short ? turn->now : renewal_next_at(renewal, tenure);
+    bool is_older = tenure->doubted_at >= sent_at; /* than news, of which it cannot tell */
+    tenure->renew_at = is_short || is_older ? turn->now : renewal_next_at(renewal, tenure);
     tenure->renew_failures = 0;
     tenure->is_doubted =
-        is_short || (turn->name->kind->is_always_renewed && !tenure->hold.is_watched);
+        is_short || is_older || (turn->name->kind->is_always_renewed && !tenure->hold.is_watched);
     if (tenure->longest_lease_ms < lease_ms)
         tenure->longest_lease_ms = lease_ms;
     if (turn->name->kind->changed)

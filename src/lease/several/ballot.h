@@ -25,9 +25,11 @@ struct hli_ballot {
     int64_t vote_ms;
     bool was_held; /* of the release */
 
-    atomic_uint kicks;      /* steps to be made */
-    atomic_bool asks;       /* `ask` of the tenure was sent, and has no answer */
-    atomic_bool releases;   /* `release` of the tenure, too */
+    atomic_uint kicks;    /* steps to be made */
+    atomic_bool asks;     /* `ask` of the tenure was sent, and has no answer */
+    atomic_bool releases; /* `release` of the tenure, too */
+    atomic_bool looks;    /* its votes are to be looked at: the masters may have lost them */
+    hli_ns look_at;       /* name mutex: the next such look for waiters of this process; 0: none */
     _Atomic(hli_ns) due_at; /* when a vote has been asked for long enough, a lost one is asked
                                again, or a link is looked at; HLI_NEVER: nothing is due */
 

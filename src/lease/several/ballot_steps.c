@@ -234,10 +234,20 @@ static void ballot_rest(struct hli_ballot *ballot, size_t held)
     }
 }
 
-/* The tenure holds. */
+static void ballot_look(struct hli_ballot *ballot)
+{
+    for (size_t i = 0; i < hli_ballot_quorum(ballot)->count; i++)
+        if (hli_vote_state_of(&ballot->votes[i]) == HLI_VOTE_HELD)
+            hli_vote_doubt(&ballot->votes[i]);
+}
+
+/* The tenure holds. What took a vote away, as a force release does, may have taken others. */
 static void ballot_hold(struct hli_ballot *ballot)
 {
-    hli_majority_drop_lost(ballot);
+    if (hli_majority_drop_lost(ballot))
+        atomic_store(&ballot->looks, true);
+    if (atomic_exchange(&ballot->looks, false))
+        ballot_look(ballot);
     if (hli_ballot_is_due(ballot))
         ballot_go_on(ballot);
     const struct hli_ballot_count count = hli_ballot_count(ballot);
@@ -317,6 +327,25 @@ static void ballot_plan_heard(struct hli_turn *turn, struct hli_tenure *tenure)
     hli_turn_timer(turn, tenure->ask_at);
 }
 
+/* As ask_look_at_hold() of other locks. */
+static void ballot_plan_look(struct hli_turn *turn, struct hli_tenure *tenure)
+{
+    struct hli_ballot *ballot = hli_ballot_of(tenure);
+    hli_ns next = hli_after_ms(turn->now, turn->name->client->settings.poll_ms);
+
+    if (tenure->state != HLI_TENURE_OWN || TAILQ_EMPTY(&turn->name->waiters)) {
+        ballot->look_at = 0;
+        return;
+    }
+    if (ballot->look_at != 0 && turn->now >= ballot->look_at) {
+        atomic_store(&ballot->looks, true);
+        hli_turn_act(turn, tenure);
+    }
+    if (turn->now >= ballot->look_at)
+        ballot->look_at = next;
+    hli_turn_timer(turn, ballot->look_at);
+}
+
 static void ballot_plan(struct hli_turn *turn)
 {
     struct hli_tenure *tenure = turn->name->current;
@@ -329,6 +358,7 @@ static void ballot_plan(struct hli_turn *turn)
     else if (due_at != HLI_NEVER)
         hli_turn_timer(turn, due_at);
     ballot_plan_heard(turn, tenure);
+    ballot_plan_look(turn, tenure);
 }
 
 static const char *ballot_tally(const struct hli_name *name)

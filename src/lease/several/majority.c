@@ -80,8 +80,10 @@ void hli_majority_add(struct hli_ballot *ballot, struct hli_vote *vote, hli_ns u
         hli_majority_judge(ballot);
 }
 
-void hli_majority_drop_lost(struct hli_ballot *ballot)
+bool hli_majority_drop_lost(struct hli_ballot *ballot)
 {
+    bool has_dropped = false;
+
     for (size_t i = 0; i < hli_ballot_quorum(ballot)->count; i++) {
         struct hli_vote *vote = &ballot->votes[i];
         hli_mutex_lock(&ballot->tenure.name->mutex);
@@ -93,5 +95,7 @@ void hli_majority_drop_lost(struct hli_ballot *ballot)
             hli_vote_abandon(vote);
         else
             hli_vote_release(vote);
+        has_dropped = true;
     }
+    return has_dropped;
 }

@@ -11,8 +11,8 @@
 void hli_majority_add(struct hli_ballot *ballot, struct hli_vote *vote, hli_ns until);
 
 /* Releases the votes that were lost, so that their masters can be asked anew; but not if their
- * client closes, whose holds are to stand. */
-void hli_majority_drop_lost(struct hli_ballot *ballot);
+ * client closes, whose holds are to stand. True if there were some. */
+bool hli_majority_drop_lost(struct hli_ballot *ballot);
 
 /* Judges the hold anew by its votes, in a turn. */
 void hli_majority_judge(struct hli_ballot *ballot);

@@ -182,6 +182,19 @@ void hli_vote_give_back(struct hli_vote *vote)
     vote_unref(vote);
 }
 
+void hli_vote_doubt(struct hli_vote *vote)
+{
+    hl_client *client = vote->name->client;
+    struct hli_turn turn;
+
+    if (!hli_client_visit(client))
+        return;
+    hli_turn_begin(&turn, vote->name);
+    hli_hold_doubt(&turn, vote->acquire.got, turn.now);
+    hli_turn_end(&turn);
+    hli_client_leave(client);
+}
+
 void hli_vote_abandon(struct hli_vote *vote)
 {
     vote_drop(vote);

@@ -58,6 +58,8 @@ hli_ns hli_vote_settle(struct hli_vote *vote);
 bool hli_vote_withdraw(struct hli_vote *vote, int code);
 /* HELD to NONE: the release goes out, without a message. */
 void hli_vote_give_back(struct hli_vote *vote);
+/* HELD: its master is asked now whether it is. */
+void hli_vote_doubt(struct hli_vote *vote);
 /* HELD to NONE: its owner has exited, and so the hold ends with its lease. */
 void hli_vote_abandon(struct hli_vote *vote);
 /* HELD to RELEASES, or to RELEASED before the return. */

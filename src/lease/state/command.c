@@ -134,3 +134,11 @@ void hli_command_mailbox(struct hli_args *args, const struct hli_name *name)
     else
         hli_args_text(args, HLI_MAILBOX);
 }
+
+void hli_command_holders_mailbox(struct hli_args *args, const struct hli_name *name)
+{
+    if (name->client->wording->is_for_cluster && !name->kind->is_handed_on)
+        hli_args_text(args, "");
+    else
+        hli_command_mailbox(args, name);
+}

@@ -57,6 +57,11 @@ void hli_command_publish(struct hli_args *args, const struct hli_name *name);
 void hli_command_field(struct hli_args *args, const struct hli_tenure *tenure);
 void hli_command_mailbox(struct hli_args *args, const struct hli_name *name);
 
+/* The next word of a force release: the same, of the mailboxes of those who may hold the name, whom
+ * it tells to look. "" if none of them hears: in a cluster a client listens to the mailbox of a
+ * name that is handed on, and to no other. */
+void hli_command_holders_mailbox(struct hli_args *args, const struct hli_name *name);
+
 /* Writes that text of a cluster's client, with a NUL. Returns its length. */
 size_t hli_command_write_mailbox(const struct hli_name *name, char text[HLI_CHANNEL_SIZE]);
 

@@ -161,6 +161,8 @@ struct hli_tenure {     /* name mutex, unless it says otherwise */
     bool is_unconfirmed; /* UNCONFIRMED was reported */
     bool is_doubted;     /* a renewal is to find out whether the key is there, also of a hold with a
                             lease time */
+    hli_ns doubted_at;   /* when news came that made it so; a renewal that was sent before cannot
+                            tell; 0: none came */
     bool is_lease_changing; /* a call that sets its end anew is under way (lease_change.h) ... */
     bool is_returned; /* ... and gives the hold back: it counts as over, unless the answer says
                          otherwise */

@@ -80,6 +80,7 @@ static void fair_say_force(const struct hli_name *name, struct hli_args *args)
 {
     fair_begin(args, HLI_SCRIPT_FAIR_LOCK_FORCE_RELEASE, name);
     fair_add_times(args, name);
+    hli_command_holders_mailbox(args, name);
 }
 
 static const struct hli_kind fair_kind = {

@@ -51,6 +51,7 @@ static void redlock_say_force(const struct hli_name *name, struct hli_args *args
 {
     hli_command_begin(args, HLI_SCRIPT_REDLOCK_FORCE_RELEASE, name);
     hli_command_publish(args, name);
+    hli_command_holders_mailbox(args, name);
 }
 
 const struct hli_kind hli_kind_classic = {

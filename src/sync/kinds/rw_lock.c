@@ -180,6 +180,7 @@ static void rw_say_force(const struct hli_name *name, struct hli_args *args)
     hli_command_begin(args, HLI_SCRIPT_RW_FORCE_RELEASE, name);
     hli_args_text(args, rw_mode(name));
     hli_command_publish(args, name);
+    hli_command_holders_mailbox(args, name);
 }
 
 /* Always renewed, because a renewal by Redisson may set a shorter expiry than our longest lease. */

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/versioned.h"
+#include "lease/hold/hold.h"
 #include "lease/hold/loss.h"
 #include "lease/hold/tag.h"
 #include "sync/lock/lock.h"
@@ -11,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { FORCE_AGAIN_MS = 10000 }; /* no script asks for a later look */
 
 struct lock_inspect {
     struct hli_call call;
@@ -112,8 +115,7 @@ static void forced_hold(const struct lock_forced *forced, struct hli_name *name)
     if (has_key && is_over) {
         hli_loss_declare(&turn, tenure, "gone");
     } else if (has_key) {
-        tenure->is_doubted = true;
-        tenure->renew_at = turn.now;
+        hli_hold_doubt(&turn, tenure, turn.now);
     }
     hli_turn_end(&turn);
 }
@@ -137,6 +139,29 @@ static void forced_run(void *arg)
     hli_gate_open(&forced->gate);
 }
 
+/* {1[, again_ms]} */
+static int force_read(struct hli_call *call, const struct hli_reply *reply)
+{
+    const struct hli_reply *again = hli_reply_text_at(reply, 1);
+
+    call->count = again ? strtoll(again->text, NULL, 10) : 0;
+    return hli_call_read_done(call, reply);
+}
+
+/* The head of a fair lock's queue does not listen. A release of a field that nobody had passes it
+ * over if it is dead by then, as a holder's would that looks again. */
+static void force_look_again(const struct hli_call *call)
+{
+    struct hli_turn turn;
+
+    if (call->count < 1 || call->count > FORCE_AGAIN_MS)
+        return;
+    hli_turn_begin(&turn, call->name);
+    hli_releasing_orphan_at(&turn, hli_tenure_next_number(call->name),
+                            hli_after_ms(turn.now, call->count));
+    hli_turn_end(&turn);
+}
+
 /* The deleted hold may be one of this client's. If each owner has a name of its own, or the lock
  * has another half, the loop visits all these names, and the call waits for that. */
 static void force_settle(struct hli_call *call, int code)
@@ -147,6 +172,7 @@ static void force_settle(struct hli_call *call, int code)
 
     if (code != HL_OK)
         return;
+    force_look_again(call);
     forced.task = (struct hli_task){.run = forced_run, .arg = &forced};
     if (!name->kind->is_per_owner && !name->kind->sibling)
         forced_hold(&forced, name);
@@ -170,6 +196,7 @@ static const struct hli_call_kind force_kind = {.verb = "force release",
                                                 .no_text = "nobody holds it",
                                                 .changes_data = true,
                                                 .prepare = force_prepare,
+                                                .read = force_read,
                                                 .settle = force_settle};
 
 int hli_lock_inspect_within(const hl_lock *lock, int64_t timeout_ms,
