@@ -155,28 +155,34 @@ static void release_two(void *arg)
     expect_ok(hl_permits_release_many(permits, taken, 2, ERR));
 }
 
-/* They are given back while the server is down; it comes back with one of them, and another one
- * that stays. */
-GraceLaw(reports_a_release_of_several_permits_of_which_the_server_lost_one_as_one)
+/* The data set has one of them. */
+static void take_three(hl_client *client)
 {
-    hl_client *client = open_client(GRACEFUL());
-    struct actor *actor = actor_start();
-    int64_t count = 0;
-
-    await_grace(client);
     expect_ok(hl_permits_new(client, "slots", &permits, ERR));
     free_at_end(permits, (void (*)(void *))hl_permits_free);
     expect_ok(hl_permits_set_total(permits, 3, 0, ERR));
     expect_ok(hl_permits_acquire(permits, &taken[0], ERR));
     redis_do(server, "SAVE");
     expect_ok(hl_permits_acquire_many(permits, 2, NULL, &taken[1], ERR));
+}
+
+static struct actor *give_two_back_in_an_outage(hl_client *client)
+{
+    struct actor *actor = actor_start();
+
     redis_server_kill(server);
     while (stats_of(client).nodes_now > 0)
         deadline_nap();
     actor_begin(actor, release_two, NULL);
     while (hl_permits_is_held(permits, &taken[0]) || hl_permits_is_held(permits, &taken[1]))
         deadline_nap();
-    redis_server_restart(server);
+    return actor;
+}
+
+static void expect_two_are_back(hl_client *client, struct actor *actor)
+{
+    int64_t count = 0;
+
     actor_await(actor);
     check_int(stats_of(client).losses, 0);
     wait_stat(client, reclaims, 3);
@@ -184,4 +190,35 @@ GraceLaw(reports_a_release_of_several_permits_of_which_the_server_lost_one_as_on
     expect_ok(hl_permits_available(permits, &count, ERR));
     check_int(count, 2);
     expect_ok(hl_permits_release(permits, &taken[2], ERR));
+}
+
+/* They are given back while the server is down; it comes back with one of them, and another one
+ * that stays. */
+GraceLaw(reports_a_release_of_several_permits_of_which_the_server_lost_one_as_one)
+{
+    hl_client *client = open_client(GRACEFUL());
+
+    await_grace(client);
+    take_three(client);
+    struct actor *actor = give_two_back_in_an_outage(client);
+    redis_server_restart(server);
+    expect_two_are_back(client, actor);
+}
+
+/* The server that comes back knows the script of the release, and not yet that of the reclaim,
+ * which therefore runs later than it was sent. */
+GraceLaw(gives_several_permits_back_when_they_are_reclaimed_and_no_sooner)
+{
+    const struct hli_script *script = hli_script_get(HLI_SCRIPT_PERMIT_RELEASE);
+    struct proxy *proxy = new_proxy();
+    hl_client *client = open_client_at(proxy_url(proxy), GRACEFUL());
+
+    await_grace(client);
+    take_three(client);
+    proxy_refuse(proxy, true);
+    struct actor *actor = give_two_back_in_an_outage(client);
+    redis_server_restart(server);
+    redis_do(server, "SCRIPT LOAD %b", (const char *)script->text, script->length);
+    proxy_refuse(proxy, false);
+    expect_two_are_back(client, actor);
 }
