@@ -11,8 +11,7 @@
 
 #include <hirelock/client.h>
 
-/* What the files have that the options name: of a client. It is not read for each connection, for
- * a system's authorities take as long as twenty handshakes. */
+/* What the files have that the options name: of a client. It is not read for each connection. */
 struct hli_tls_context;
 struct hli_tls;
 

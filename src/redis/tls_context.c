@@ -7,30 +7,24 @@
 #include "redis/tls_context.h"
 
 #include "base/error.h"
+#include "redis/file_stamp.h"
 #include "redis/tls.h"
+#include "redis/tls_authorities.h"
 #include "redis/tls_reason.h"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
-enum { CONTEXT_FILES = 4 };
-
-/* What tells a file from the one that takes its place. All zero: there is none. */
-struct context_stamp {
-    dev_t device;
-    ino_t number;
-    off_t size;
-    struct timespec modified, changed;
-};
+enum { CONTEXT_FILES = 3 };
 
 struct hli_tls_context { /* loop thread, after it was made */
     const hl_client_options *options;
-    SSL_CTX *made; /* NULL: the files are to be read */
-    struct context_stamp stamp[CONTEXT_FILES];
+    X509_LOOKUP_METHOD *asked;               /* how OpenSSL asks for an authority */
+    SSL_CTX *made;                           /* NULL: the files are to be read */
+    struct hli_tls_authorities *authorities; /* of `made`; NULL: nothing is verified */
+    struct hli_file_stamp stamp[CONTEXT_FILES];
 };
 
 /* Before any other use of OpenSSL: else a program that ends while our threads run would have
@@ -56,18 +50,47 @@ static int context_file_unread(hl_error *err, const char *option, const char *pa
     return context_file_fail(err, option, path, hli_tls_reason_of_file(text, sizeof(text)));
 }
 
-static int context_read_authorities(SSL_CTX *context, const hl_client_options *options,
-                                    hl_error *err)
+/* The system's authorities are a file or a folder, or both, and the environment may name them. */
+static const char *context_default(const char *variable, const char *path)
 {
-    const char *file = options->tls_ca_file, *folder = options->tls_ca_dir;
+    const char *named = secure_getenv(variable);
 
-    if (file && !SSL_CTX_load_verify_file(context, file))
+    return named ? named : path;
+}
+
+static bool context_asks_system(const hl_client_options *options)
+{
+    return !options->tls_ca_file && !options->tls_ca_dir;
+}
+
+static const char *context_authorities_file(const hl_client_options *options)
+{
+    return context_asks_system(options)
+               ? context_default(X509_get_default_cert_file_env(), X509_get_default_cert_file())
+               : options->tls_ca_file;
+}
+
+static const char *context_authorities_folders(const hl_client_options *options)
+{
+    return context_asks_system(options)
+               ? context_default(X509_get_default_cert_dir_env(), X509_get_default_cert_dir())
+               : options->tls_ca_dir;
+}
+
+/* The system may have no such file. */
+static int context_read_authorities(struct hli_tls_context *context, hl_error *err)
+{
+    const char *file = context_authorities_file(context->options);
+
+    context->authorities = hli_tls_authorities_new(context->made, context->asked,
+                                                   context_authorities_folders(context->options));
+    if (!context->authorities)
+        return hli_no_memory(err);
+    if (!file || hli_tls_authorities_read(context->authorities, file))
+        return 0;
+    if (context->options->tls_ca_file)
         return context_file_unread(err, "tls_ca_file", file);
-    if (folder && !SSL_CTX_load_verify_dir(context, folder))
-        return context_file_unread(err, "tls_ca_dir", folder);
-    if (!file && !folder && !SSL_CTX_set_default_verify_paths(context))
-        return hli_no_memory(err); /* it only notes where they are */
-    return 0;
+    return hli_tls_lacks_memory() ? hli_no_memory(err) : 0;
 }
 
 /* Instead of a question at the terminal. */
@@ -114,88 +137,77 @@ static int context_read_own(SSL_CTX *context, const hl_client_options *options, 
     return context_read_key(context, key, err);
 }
 
-static int context_fill(SSL_CTX *context, const hl_client_options *options, hl_error *err)
+static bool context_verifies(const struct hli_tls_context *context)
 {
-    bool verifies = !(options->flags & HL_CLIENT_TLS_UNVERIFIED);
+    return !(context->options->flags & HL_CLIENT_TLS_UNVERIFIED);
+}
 
-    SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
-    SSL_CTX_set_verify(context, verifies ? SSL_VERIFY_PEER : SSL_VERIFY_NONE,
+static int context_fill(struct hli_tls_context *context, hl_error *err)
+{
+    bool verifies = context_verifies(context);
+    SSL_CTX *made = context->made;
+
+    SSL_CTX_set_min_proto_version(made, TLS1_2_VERSION);
+    SSL_CTX_set_options(made, SSL_OP_NO_RENEGOTIATION);
+    SSL_CTX_set_verify(made, verifies ? SSL_VERIFY_PEER : SSL_VERIFY_NONE,
                        verifies ? hli_tls_reason_on_verified : NULL);
-    int rc = verifies ? context_read_authorities(context, options, err) : 0;
-    return rc < 0 ? rc : context_read_own(context, options, err);
+    int rc = verifies ? context_read_authorities(context, err) : 0;
+    return rc < 0 ? rc : context_read_own(made, context->options, err);
 }
 
-/* The system's authorities are a file or a folder, or both, and the environment may name them. */
-static const char *context_default(const char *variable, const char *path)
+/* Of a folder the authorities know which files matter. */
+static void context_list_files(const struct hli_tls_context *context,
+                               const char *path[CONTEXT_FILES])
 {
-    const char *named = secure_getenv(variable);
-
-    return named ? named : path;
+    path[0] = context_verifies(context) ? context_authorities_file(context->options) : NULL;
+    path[1] = context->options->tls_cert_file;
+    path[2] = context->options->tls_key_file;
 }
 
-/* Of a folder of authorities it is the folder itself that tells: names come, go or are replaced. */
-static void context_list_files(const hl_client_options *options, const char *path[CONTEXT_FILES])
-{
-    bool verifies = !(options->flags & HL_CLIENT_TLS_UNVERIFIED);
-    bool has_own = options->tls_ca_file || options->tls_ca_dir;
-
-    path[0] = options->tls_ca_file;
-    path[1] = options->tls_ca_dir;
-    path[2] = options->tls_cert_file;
-    path[3] = options->tls_key_file;
-    if (verifies && !has_own) {
-        path[0] = context_default(X509_get_default_cert_file_env(), X509_get_default_cert_file());
-        path[1] = context_default(X509_get_default_cert_dir_env(), X509_get_default_cert_dir());
-    }
-}
-
-static void context_take_stamps(const hl_client_options *options,
-                                struct context_stamp stamp[CONTEXT_FILES])
+static bool context_has_changed(const struct hli_tls_context *context)
 {
     const char *path[CONTEXT_FILES];
-    struct stat found;
 
-    context_list_files(options, path);
-    memset(stamp, 0, sizeof(*stamp) * CONTEXT_FILES); /* with the bytes between the fields */
-    for (int i = 0; i < CONTEXT_FILES; i++) {
-        if (!path[i] || stat(path[i], &found) < 0)
-            continue;
-        stamp[i].device = found.st_dev;
-        stamp[i].number = found.st_ino;
-        stamp[i].size = found.st_size;
-        stamp[i].modified = found.st_mtim;
-        stamp[i].changed = found.st_ctim;
-    }
+    context_list_files(context, path);
+    for (int i = 0; i < CONTEXT_FILES; i++)
+        if (hli_file_stamp_has_changed(&context->stamp[i], path[i]))
+            return true;
+    return context->authorities && hli_tls_authorities_have_changed(context->authorities);
 }
 
-static int context_read(const hl_client_options *options, SSL_CTX **ret_made, hl_error *err)
+/* Connections that stand have references of their own. */
+static void context_drop(struct hli_tls_context *context)
 {
-    context_init_library();
-    SSL_CTX *made = SSL_CTX_new(TLS_client_method());
-    int rc = made ? context_fill(made, options, err) : hli_no_memory(err);
+    SSL_CTX_free(context->made);
+    context->made = NULL;
+    context->authorities = NULL;
+}
+
+/* The stamps are taken first: what changes while it is read is read again at the next look. */
+static int context_read(struct hli_tls_context *context, hl_error *err)
+{
+    const char *path[CONTEXT_FILES];
+
+    context_list_files(context, path);
+    for (int i = 0; i < CONTEXT_FILES; i++)
+        hli_file_stamp_take(path[i], &context->stamp[i]);
+    context->made = SSL_CTX_new(TLS_client_method());
+    int rc = context->made ? context_fill(context, err) : hli_no_memory(err);
 
     ERR_clear_error(); /* the thread may be the caller's */
     if (rc < 0)
-        SSL_CTX_free(made);
-    else
-        *ret_made = made;
+        context_drop(context);
     return rc;
 }
 
-/* The stamps are taken first: what changes while it is read is read again at the next look. Files
- * that cannot be read are no reason to go on with what they were. */
+/* Files that cannot be read are no reason to go on with what they were. */
 int hli_tls_context_look(struct hli_tls_context *context, SSL_CTX **ret_made, hl_error *err)
 {
-    struct context_stamp stamp[CONTEXT_FILES];
     int rc = 0;
 
-    context_take_stamps(context->options, stamp);
-    if (!context->made || memcmp(stamp, context->stamp, sizeof(stamp)) != 0) {
-        SSL_CTX_free(context->made); /* connections that stand have references of their own */
-        context->made = NULL;
-        rc = context_read(context->options, &context->made, err);
-        memcpy(context->stamp, stamp, sizeof(stamp));
+    if (!context->made || context_has_changed(context)) {
+        context_drop(context);
+        rc = context_read(context, err);
     }
     if (rc == 0)
         *ret_made = context->made;
@@ -211,7 +223,9 @@ int hli_tls_context_new(const hl_client_options *options, struct hli_tls_context
     if (!context)
         return hli_no_memory(err);
     context->options = options;
-    int rc = hli_tls_context_look(context, &made, err);
+    context_init_library();
+    context->asked = hli_tls_authorities_method();
+    int rc = context->asked ? hli_tls_context_look(context, &made, err) : hli_no_memory(err);
     if (rc < 0)
         hli_tls_context_free(context);
     else
@@ -223,6 +237,7 @@ void hli_tls_context_free(struct hli_tls_context *context)
 {
     if (!context)
         return;
-    SSL_CTX_free(context->made);
+    context_drop(context);
+    X509_LOOKUP_meth_free(context->asked);
     free(context);
 }

@@ -18,12 +18,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static atomic_int contexts;
+static atomic_int contexts, decoded;
 static char asked_host[64];
 
-/* The linker puts these two in the place of what they are named for (CMakeLists.txt). */
+/* The linker puts these in the place of what they are named for (CMakeLists.txt). */
 SSL_CTX *__real_SSL_CTX_new(const SSL_METHOD *method);
 SSL_CTX *__wrap_SSL_CTX_new(const SSL_METHOD *method);
+X509 *__real_d2i_X509_AUX(X509 **ret_certificate, const unsigned char **at, long length);
+X509 *__wrap_d2i_X509_AUX(X509 **ret_certificate, const unsigned char **at, long length);
 int __real_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
                        struct addrinfo **ret_addresses);
 int __wrap_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
@@ -33,6 +35,13 @@ SSL_CTX *__wrap_SSL_CTX_new(const SSL_METHOD *method)
 {
     atomic_fetch_add(&contexts, 1);
     return __real_SSL_CTX_new(method);
+}
+
+/* By the library: an authority. OpenSSL decodes the server's certificate itself. */
+X509 *__wrap_d2i_X509_AUX(X509 **ret_certificate, const unsigned char **at, long length)
+{
+    atomic_fetch_add(&decoded, 1);
+    return __real_d2i_X509_AUX(ret_certificate, at, length);
 }
 
 int __wrap_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
@@ -116,14 +125,50 @@ TlsLaw(locks_at_a_server_whose_name_or_address_is_in_the_certificate)
     lock_once(open_client_at(url_of_port("valkeys", "localhost"), KNOWN()));
 }
 
-TlsLaw(finds_the_authority_in_a_folder_of_hashed_names)
+/* A file that is there already is overwritten. */
+static void put_authority_into(const char *folder)
 {
     char command[512];
-    snprintf(command, sizeof command, "mkdir %s && cp %s %s && openssl rehash %s", file_of("cas"),
-             redis_server_authority(), file_of("cas/"), file_of("cas"));
+    snprintf(command, sizeof command, "mkdir -p %s && cp %s %s && openssl rehash %s", folder,
+             redis_server_authority(), folder, folder);
     check_int(system(command), 0);
-    lock_once(
-        open_client_at(url_of_port("rediss", "127.0.0.1"), CLIENT(.tls_ca_dir = file_of("cas"))));
+}
+
+static hl_client *open_by_folder(const char *folder)
+{
+    return open_client_at(url_of_port("rediss", "127.0.0.1"),
+                          CLIENT(.tls_ca_dir = folder, .outage_timeout_ms = slow_ms(60000)));
+}
+
+TlsLaw(finds_the_authority_in_a_folder_of_hashed_names)
+{
+    put_authority_into(file_of("cas"));
+    lock_once(open_by_folder(file_of("cas")));
+}
+
+TlsLaw(finds_the_authority_in_one_of_several_folders)
+{
+    char folders[512];
+    put_authority_into(file_of("cas"));
+    snprintf(folders, sizeof folders, "%s:%s", file_of("none"), file_of("cas"));
+    lock_once(open_by_folder(folders));
+}
+
+/* The bundle of a system has 140. */
+TlsLaw(decodes_the_authority_alone_that_it_needs)
+{
+    char command[700], name[16];
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof name, "other%d", i);
+        certificate_make(redis_server_dir(server), &(struct certificate){.name = name});
+    }
+    snprintf(command, sizeof command, "cat %s/other*.key %s/other*.pem %s >%s",
+             redis_server_dir(server), redis_server_dir(server), redis_server_authority(),
+             file_of("bundle"));
+    check_int(system(command), 0);
+    lock_once(open_client_at(url_of_port("rediss", "127.0.0.1"),
+                             CLIENT(.tls_ca_file = file_of("bundle"))));
+    check_int(atomic_load(&decoded), 1);
 }
 
 TlsLaw(speaks_version_1_2_with_a_server_that_knows_no_later_one)
@@ -265,6 +310,12 @@ TlsLaw(checks_its_files_at_the_open)
                    "tls_ca_file '/nowhere.pem'", "no such file");
     expect_no_open(url, CLIENT(.tls_ca_file = file_of("redis.conf")), HL_EINVAL, "tls_ca_file",
                    "redis.conf");
+    FILE *broken = fopen(file_of("broken.pem"), "we");
+    check(broken &&
+          fputs("-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n", broken) >= 0 &&
+          fclose(broken) == 0);
+    expect_no_open(url, CLIENT(.tls_ca_file = file_of("broken.pem")), HL_EINVAL, "tls_ca_file",
+                   "broken.pem': decode error");
     expect_no_open(url, KNOWN(.tls_cert_file = file_of("a.pem")), HL_EINVAL, "tls_cert_file is set",
                    "without tls_key_file");
     expect_no_open(url, KNOWN(.tls_cert_file = "/nowhere.pem", .tls_key_file = file_of("a.key")),
@@ -313,7 +364,6 @@ static void drop_clients(hl_client *client, int connects)
     wait_stat(client, reconnects, connects);
 }
 
-/* A bundle of a system's authorities takes a tenth of a second of CPU. */
 TlsLaw(files_that_stay_the_same_are_read_once)
 {
     int before = atomic_load(&contexts);
@@ -359,6 +409,40 @@ TlsLaw(files_are_read_anew_when_they_have_changed)
     show_certificate(
         &(struct certificate){.name = "server", .issuer = "ca", .hosts = "IP:127.0.0.1"});
     drop_clients(client, 1);
+    lock_once(client);
+}
+
+static void replace_authority(void)
+{
+    certificate_make(redis_server_dir(server), &(struct certificate){.name = "ca"});
+    show_certificate(
+        &(struct certificate){.name = "server", .issuer = "ca", .hosts = "IP:127.0.0.1"});
+}
+
+/* The folder itself does not change by that. */
+TlsLaw(file_of_a_folder_that_is_overwritten_is_read_anew)
+{
+    put_authority_into(file_of("cas"));
+    hl_client *client = open_by_folder(file_of("cas"));
+    char command[512];
+    replace_authority();
+    snprintf(command, sizeof command, "cat %s >%s", redis_server_authority(),
+             file_of("cas/ca.pem"));
+    check_int(system(command), 0);
+    drop_clients(client, 1);
+    lock_once(client);
+}
+
+TlsLaw(authority_that_comes_into_a_folder_is_found)
+{
+    static struct recorder lines = RECORDER_INIT;
+    hl_client *client =
+        open_client_at(url_of_port("rediss", "127.0.0.1"),
+                       CLIENT(.tls_ca_dir = file_of("later"), .flags = HL_CLIENT_LAZY,
+                              .on_log = record_log, .log_level = HL_LOG_DEBUG, .arg = &lines));
+    check(recorder_wait_says(&lines, "no known authority"));
+    put_authority_into(file_of("later"));
+    expect_ok(hl_client_ping(client, slow_ms(60000), ERR));
     lock_once(client);
 }
 

@@ -108,7 +108,7 @@ static const hl_client_options *kit_complete(hl_client_options *own,
         own->request_timeout_ms = patience_ms(6000);
     if (own->outage_timeout_ms == 0)
         own->outage_timeout_ms = slow_ms(10000);
-    if (strncmp(url, "rediss://", 9) == 0 && !own->tls_ca_file)
+    if (strncmp(url, "rediss://", 9) == 0 && !own->tls_ca_file && !own->tls_ca_dir)
         own->tls_ca_file = redis_server_authority();
     return own;
 }
