@@ -20,16 +20,41 @@
 enum { NODES_PORTS = 10000, NODES_LAST_PORT = 22000, NODES_TRIES = 20 };
 enum { NODES_PATIENCE_MS = 60000, NODES_LOOK_MS = 20, NODES_START_MS = 10000 };
 
-static _Noreturn void node_exec(const char *dir, bool is_alone, const char *port, pid_t parent)
+/* TLS has the next port. A server exits when it has not got both. */
+static int nodes_tls_port(const struct nodes *nodes, int port)
 {
-    char file[64];
-    int log = chdir(dir) == 0 ? open("log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+    return nodes->certificate ? port + 1 : 0;
+}
 
-    snprintf(file, sizeof(file), "nodes-%s.conf", port);
+/* Each node reads its own when it begins. */
+static void node_configure(const struct nodes *nodes, int port)
+{
+    FILE *config = fopen("config", "we");
+
+    must(config != NULL, "no file of a configuration");
+    if (nodes->certificate)
+        fprintf(config,
+                "tls-port %d\ntls-cluster yes\ntls-auth-clients no\ntls-cert-file %s/server.pem\n"
+                "tls-key-file %s/server.key\ntls-ca-cert-file %s/server.pem\n",
+                nodes_tls_port(nodes, port), nodes->certificate, nodes->certificate,
+                nodes->certificate);
+    must(fclose(config) == 0, "the file of a configuration cannot be written");
+}
+
+static _Noreturn void node_exec(const struct nodes *nodes, bool is_alone, int number, pid_t parent)
+{
+    char file[64], port[16];
+    bool is_there = chdir(nodes->dir) == 0;
+    if (is_there)
+        node_configure(nodes, number);
+    int log = is_there ? open("log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+
+    snprintf(port, sizeof(port), "%d", number);
+    snprintf(file, sizeof(file), "nodes-%d.conf", number);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() == parent && log >= 0 && dup2(log, 1) >= 0 && dup2(log, 2) >= 0)
-        execlp("redis-server", "redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "",
-               "--appendonly", "no", "--cluster-enabled", is_alone ? "no" : "yes",
+        execlp("redis-server", "redis-server", "config", "--bind", "127.0.0.1", "--port", port,
+               "--save", "", "--appendonly", "no", "--cluster-enabled", is_alone ? "no" : "yes",
                "--cluster-config-file", file, "--cluster-require-full-coverage", "no",
                (char *)NULL);
     _exit(127);
@@ -60,24 +85,22 @@ static bool node_comes_up(pid_t pid, int port)
     return false;
 }
 
-static void node_start(struct server *server, const char *dir, bool is_alone)
+static void node_start(const struct nodes *nodes, struct server *server, bool is_alone)
 {
     const pid_t parent = getpid();
 
     for (int i = 0; i < NODES_TRIES; i++) {
-        char text[16];
         int port = NODES_PORTS + (int)(instant_now() / 1000 % (NODES_LAST_PORT - NODES_PORTS));
-        snprintf(text, sizeof(text), "%d", port);
         pid_t pid = fork();
         must(pid >= 0, "no more processes");
         if (pid == 0)
-            node_exec(dir, is_alone, text, parent);
+            node_exec(nodes, is_alone, port, parent);
         if (node_comes_up(pid, port)) {
             server_open(server, port);
             return;
         }
     }
-    must(false, "no redis-server can be started: see %s/log", dir);
+    must(false, "no redis-server can be started: see %s/log", nodes->dir);
 }
 
 static void node_do(struct server *server, const char *format, int first, int last)
@@ -107,6 +130,14 @@ static bool node_is_ready(struct server *server, int nodes)
     return is_ready;
 }
 
+/* Where the other nodes are to meet it. */
+static int nodes_bus(const struct nodes *nodes, int index)
+{
+    const int port = nodes->node[index].port;
+
+    return nodes->certificate ? nodes_tls_port(nodes, port) : port;
+}
+
 static void nodes_introduce(struct nodes *nodes)
 {
     int64_t deadline = instant_after_ms(NODES_PATIENCE_MS);
@@ -116,7 +147,7 @@ static void nodes_introduce(struct nodes *nodes)
         node_do(&nodes->node[i], "CLUSTER ADDSLOTSRANGE %d %d", nodes_first_slot(nodes, i),
                 nodes_first_slot(nodes, i + 1) - 1);
         for (int n = 0; n < i; n++)
-            node_do(&nodes->node[i], "CLUSTER MEET 127.0.0.1 %d", nodes->node[n].port, 0);
+            node_do(&nodes->node[i], "CLUSTER MEET 127.0.0.1 %d", nodes_bus(nodes, n), 0);
     }
     for (int i = 0; i < nodes->count; i++)
         while (!node_is_ready(&nodes->node[i], nodes->count)) {
@@ -125,27 +156,34 @@ static void nodes_introduce(struct nodes *nodes)
         }
 }
 
-static void nodes_start_all(struct nodes *nodes, int masters, bool is_alone)
+static void nodes_start_all(struct nodes *nodes, int masters, bool is_alone,
+                            const char *certificate)
 {
     const char *parent = getenv("TMPDIR"); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
 
-    *nodes = (struct nodes){.count = masters};
+    *nodes = (struct nodes){.count = masters, .certificate = certificate};
     snprintf(nodes->dir, sizeof(nodes->dir), "%s/hl-bench-nodes-XXXXXX", parent ? parent : "/tmp");
     must(mkdtemp(nodes->dir) != NULL, "no temporary folder");
     for (int i = 0; i < masters; i++)
-        node_start(&nodes->node[i], nodes->dir, is_alone);
+        node_start(nodes, &nodes->node[i], is_alone);
 }
 
 void nodes_start(struct nodes *nodes, int masters)
 {
-    nodes_start_all(nodes, masters, false);
+    nodes_start_tls(nodes, masters, NULL);
+}
+
+void nodes_start_tls(struct nodes *nodes, int masters, const char *certificate)
+{
+    nodes_start_all(nodes, masters, false, certificate);
     nodes_introduce(nodes);
-    snprintf(nodes->url, sizeof(nodes->url), "redis-cluster://127.0.0.1:%d", nodes->node[0].port);
+    snprintf(nodes->url, sizeof(nodes->url), "%s-cluster://127.0.0.1:%d",
+             certificate ? "rediss" : "redis", nodes_bus(nodes, 0));
 }
 
 void nodes_start_alone(struct nodes *nodes, int masters)
 {
-    nodes_start_all(nodes, masters, true);
+    nodes_start_all(nodes, masters, true, NULL);
 }
 
 static void nodes_remove(const char *dir, const char *format, int port)
@@ -166,6 +204,7 @@ void nodes_stop(struct nodes *nodes)
         nodes_remove(nodes->dir, "nodes-%d.conf", nodes->node[i].port);
     }
     nodes_remove(nodes->dir, "log", 0);
+    nodes_remove(nodes->dir, "config", 0);
     rmdir(nodes->dir);
 }
 

@@ -12,16 +12,19 @@
 
 #include <stdbool.h>
 
-enum { NODES_MOST = 5 };
+enum { NODES_MOST = 6 };
 
 struct nodes {
     int count;
     struct server node[NODES_MOST];
-    char url[128]; /* of the cluster, or the single server */
-    char dir[128]; /* empty: the one server is somebody else's */
+    char url[128];           /* of the cluster, or the single server */
+    char dir[128];           /* empty: the one server is somebody else's */
+    const char *certificate; /* NULL: no TLS; else its folder, with server.pem and server.key */
 };
 
-void nodes_start(struct nodes *nodes, int masters);       /* of a cluster */
+void nodes_start(struct nodes *nodes, int masters); /* of a cluster */
+/* The same by TLS, also with each other; at its port each of them speaks without TLS, too. */
+void nodes_start_tls(struct nodes *nodes, int masters, const char *certificate);
 void nodes_start_alone(struct nodes *nodes, int masters); /* that know nothing of one another */
 void nodes_stop(struct nodes *nodes);
 

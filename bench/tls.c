@@ -9,7 +9,9 @@
 
 #include "cores.h"
 #include "cpu.h"
+#include "instant.h"
 #include "must.h"
+#include "nodes.h"
 #include "raw.h"
 #include "rounds.h"
 #include "samples.h"
@@ -24,7 +26,13 @@
 #define TLS_SYSTEM "/etc/ssl/certs/ca-certificates.crt"
 
 enum { TLS_ROUND_MS = 50, TLS_RAW = 0, TLS_OURS, TLS_SIDES };
-enum { TLS_RECONNECTS = 10, TLS_CONNECTION_ROUNDS = 7, TLS_PATIENCE_MS = 60000 };
+enum {
+    TLS_RECONNECTS = 10,
+    TLS_CONNECTION_ROUNDS = 7,
+    TLS_PATIENCE_MS = 60000,
+    TLS_OPENS = 15,
+    TLS_MASTERS = 6
+};
 
 struct tls {
     char dir[64], authority[96], url[64];
@@ -204,16 +212,11 @@ static hl_client *tls_client(const struct bench *bench, const struct tls *tls, c
 }
 
 /* Whether the authorities are one or all that a system knows, a connection costs the same. */
-static void tls_measure_connections(struct bench *bench, const struct tls *tls)
+static void tls_measure_connections(struct bench *bench, const struct tls *tls, const char *path)
 {
     struct samples one = {0}, bundle = {0};
     double one_us = 0, bundle_us = 0;
-    char path[96];
 
-    if (!tls_make_bundle(tls, path)) {
-        report_heading("TLS, connections: no " TLS_SYSTEM " here");
-        return;
-    }
     for (int i = 0; i < TLS_CONNECTION_ROUNDS; i++) {
         hl_client *client = tls_client(bench, tls, tls->authority);
         one_us = tls_connection_us(bench, client, &one);
@@ -230,9 +233,69 @@ static void tls_measure_connections(struct bench *bench, const struct tls *tls)
     samples_free(&bundle);
 }
 
+struct tls_opens { /* medians, in microseconds */
+    struct samples times, cpu;
+    double time_us, cpu_us;
+};
+
+static void tls_open_once(struct bench *bench, const char *url, const char *file,
+                          struct tls_opens *opens)
+{
+    struct tls tls = {0};
+
+    snprintf(tls.url, sizeof(tls.url), "%s", url);
+    int64_t begin = instant_now();
+    double cpu_us = cpu_own_us();
+    hl_client *client = tls_client(bench, &tls, file);
+    samples_add(&opens->times, (double)(instant_now() - begin) / 1000);
+    samples_add(&opens->cpu, cpu_own_us() - cpu_us);
+    hl_client_close(client);
+    opens->time_us = samples_quantile(&opens->times, 0.5);
+    opens->cpu_us = samples_quantile(&opens->cpu, 0.5);
+}
+
+static void tls_report_opens(struct bench *bench, const char *what, struct tls_opens *opens)
+{
+    char name[96];
+
+    snprintf(name, sizeof(name), "six masters are up, %s", what);
+    report_figure(&bench->report, name, opens->time_us, "us");
+    snprintf(name, sizeof(name), "six masters are up, %s: CPU", what);
+    report_figure(&bench->report, name, opens->cpu_us, "us");
+    samples_free(&opens->times);
+    samples_free(&opens->cpu);
+}
+
+/* From nothing to connections with six masters, two to each. An open reads the file of authorities,
+ * too. CPU is judged, as other work on the machine stretches the time. Without TLS there is no
+ * handshake, so that is for comparison only. */
+static void tls_measure_cluster(struct bench *bench, const struct tls *tls, const char *bundle)
+{
+    struct tls_opens plain = {0}, one = {0}, all = {0};
+    struct nodes nodes;
+    char url[64];
+
+    nodes_start_tls(&nodes, TLS_MASTERS, tls->dir);
+    snprintf(url, sizeof(url), "redis-cluster://127.0.0.1:%d", nodes.node[0].port);
+    for (int i = 0; i < TLS_OPENS; i++) {
+        tls_open_once(bench, url, NULL, &plain);
+        tls_open_once(bench, nodes.url, tls->authority, &one);
+        tls_open_once(bench, nodes.url, bundle, &all);
+    }
+    tls_report_opens(bench, "without TLS", &plain);
+    tls_report_opens(bench, "TLS, one authority", &one);
+    tls_report_opens(bench, "TLS, the system's", &all);
+    report_at_most(&bench->report, "tls_cluster_with_systems_authorities", all.cpu_us / one.cpu_us,
+                   "x", 1.3);
+    report_figure(&bench->report, "six masters are up, the system's over no TLS",
+                  all.time_us / plain.time_us, "x");
+    nodes_stop(&nodes);
+}
+
 void scenario_tls(struct bench *bench)
 {
     struct tls tls = {.port = 0};
+    char bundle[96];
 
     report_heading("acquire and release, one thread, TLS");
     tls_make_certificate(&tls);
@@ -242,6 +305,11 @@ void scenario_tls(struct bench *bench)
         tls_measure(bench, &tls, "pinned", true);
     cores_free(bench->server.pid);
     tls_measure(bench, &tls, "free", false);
-    tls_measure_connections(bench, &tls);
+    if (tls_make_bundle(&tls, bundle)) {
+        tls_measure_connections(bench, &tls, bundle);
+        tls_measure_cluster(bench, &tls, bundle);
+    } else {
+        report_heading("TLS, connections: no " TLS_SYSTEM " here");
+    }
     tls_close(&tls, &bench->server);
 }
