@@ -143,7 +143,9 @@ static void await_renewals(struct scene *scene, uint64_t enough)
     struct deadline deadline = deadline_of_wait(5000);
     while (stats_of(scene->client).renewals < enough && !deadline_is_over(deadline))
         deadline_nap();
-    check(!deadline_is_over(deadline));
+    check_msg(!deadline_is_over(deadline), "%d renewals, not %d; %d lost, the last one: %s",
+              (int)stats_of(scene->client).renewals, (int)enough,
+              events_told(&scene->events, HL_EVENT_LOST), scene->events.reason[HL_EVENT_LOST]);
 }
 
 static void run_renewals(void *arg)
