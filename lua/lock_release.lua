@@ -24,7 +24,7 @@
 --
 -- Keeps: works at maxmemory (DEL before HSET: a script that has freed memory may go on writing). A
 -- grant is written before it is told, never the other way, and only to a client that listens, or
--- that no message reaches and that has asked a moment ago (queue.lua): it finds the grant by its
+-- that no message reaches and that has asked a moment ago (sign.lua): it finds the grant by its
 -- next request. A grant that is refused, or whose expiry is, is taken back: then the lock is free.
 -- The message is last and its refusal is no failure: the key is gone, or the next holder polls.
 local name = KEYS[1]
@@ -55,13 +55,14 @@ local function client_of(field)
 end
 
 local waiting = queue ~= '' and call('ZCARD', queue)
+-- include sign
 -- Has this waiter given a sign of life that still stands? The sign is taken away. (ZADD tells it,
 -- which a client may that queues.)
 local function has_asked(next, time)
   local ends = tonumber(call('ZADD', queue, 'XX', 'INCR', '0', '@' .. next))
   if not ends or call('ZREM', queue, '@' .. next) ~= 1 then return false end
   waiting = waiting - 1
-  return ends > 4e15 + time[1] * 1e6 + time[2]
+  return ends > tonumber(sign_until(time, 0))
 end
 
 local has_queue = type(waiting) == 'number' and waiting > 0

@@ -4,7 +4,8 @@
 -- a place in the queue for that one.
 --
 -- KEYS name...        in the order in which they are taken, which is the same for all clients
--- ARGV lease_ms waits queue_ms mailbox, for each name: field queue tag_key; [publish]
+-- ARGV lease_ms waits queue_ms mailbox, for each name: field queue tag_key;
+--      [publish [sign_ms]]
 --      waits          0: all or nothing; 1: the caller will wait for the first busy one, holding
 --                     those before it
 --      queue_ms       how long a queue stands without being asked for
@@ -12,6 +13,7 @@
 --                     cluster it has one for each name, "hirelock:{name}:" and the id
 --      tag_key        the key of the holder's tag, for a caller that wants to know it; else ''
 --      publish        the command to publish with, in a cluster
+--      sign_ms        of a caller that no message reaches, as in lock_acquire
 -- reply {item...}, for the names up to the first busy one, each what lock_acquire would say:
 --       {1, fresh}    held by this field, with at least this lease; fresh is 1 when it was free
 --       {2}           it is free, or this field's, and was left as it is, for a later one is busy
@@ -23,7 +25,7 @@
 local call, pcall, argv = redis.call, redis.pcall, ARGV
 local lease_ms, waits, queue_ms, mailbox = argv[1], argv[2] == '1', argv[3], argv[4]
 local names = {unpack(KEYS, 1, math.floor((#argv - 4) / 3))} -- the other keys are only declared
-local publish = argv[5 + 3 * #names]
+local publish, sign_ms = unpack(argv, 5 + 3 * #names)
 local want = '1' -- of each
 -- include lease
 local function words_of(i) return argv[2 + 3 * i], argv[3 + 3 * i], argv[4 + 3 * i] end
@@ -85,7 +87,6 @@ if mailbox == '' then
   -- include braces
   mailbox = 'hirelock:' .. braced(name) .. ':'
 end
-local sign_ms -- each member that has to wait asks again, by a request of its own
 -- include queue
 -- include tag
 items[at] = {0, left[at], time[1], time[2], holder, count, tag}

@@ -3,9 +3,10 @@
 -- Release permits. A wait that is over sends this too, since it may have got them meanwhile.
 --
 -- KEYS name
--- ARGV ids channel publish [whole]
+-- ARGV ids channel publish [whole [field queue]]
 --      ids        16 bytes for each permit, one after the other
 --      whole      1: all of them or none
+--      field      of a wait that is over, which may have lined up in this queue (turns.lua)
 -- reply {0, fates}        none was released
 --       {1, fates, -1}    some were released now; fates is '' when all were
 --                         fates: a letter for each id, in their order: 1 it was out, x it had
@@ -16,7 +17,7 @@
 -- writing. The message is last and its refusal is no failure.
 -- include permit
 local key, ids, now = KEYS[1], ids_of(KEYS[1]), now_ms()
-local packed, channel, publish, whole = split(ARGV[1]), unpack(ARGV, 2)
+local packed, channel, publish, whole, field, queue = split(ARGV[1]), unpack(ARGV, 2)
 if not packed then return redis.error_reply('HIRELOCK bad ids') end
 
 local fates, out, given = {}, 0, 0
@@ -34,5 +35,6 @@ for i, id in ipairs(packed) do
 end
 if given > 0 then redis.call('INCRBY', key, given) end
 if given + expired > 0 then tell(channel, publish, available + given) end
+if queue then redis.pcall('ZREM', queue, field, '@' .. field) end
 if given == 0 then return {0, table.concat(fates)} end
 return {1, given == #packed and '' or table.concat(fates), -1}

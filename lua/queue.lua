@@ -9,21 +9,17 @@
 -- first waiter in the queue publishes "w name" to the holder, and so does each waiter that asks
 -- again, since a message may be lost. For other waiters the holder knows it already, or learned it
 -- with its grant.
---
--- A sign of life is one more member, "@field", whose score is when it ends, in microseconds, and
--- 4e15: so it stands behind all fields, and the queue needs no second key.
+-- include sign
 local time, added = redis.pcall('TIME'), 0
 if time.err then
   time = {'0', '0'}
 elseif queue_ms ~= '0' then
-  local arrival = time[1] .. string.sub('00000' .. time[2], -6)
-  added = redis.pcall('ZADD', queue, 'NX', arrival, field)
+  added = redis.pcall('ZADD', queue, 'NX', arrival_at(time), field)
   redis.pcall('PEXPIRE', queue, queue_ms)
 end
 local tells = added ~= 1 or redis.pcall('ZCARD', queue) == 1
 if (sign_ms or '') ~= '' and queue_ms ~= '0' and not time.err then
-  local ends = 4e15 + time[1] * 1e6 + time[2] + sign_ms * 1000
-  redis.pcall('ZADD', queue, string.format('%.0f', ends), '@' .. field)
+  redis.pcall('ZADD', queue, sign_until(time, sign_ms), '@' .. field)
 end
 if tells then
   local client = string.match(holder, '^(.*):[^:]*$')

@@ -4,11 +4,12 @@
 -- got the lock meanwhile.
 --
 -- KEYS name
--- ARGV field want lease_ms rest_ms channel publish
+-- ARGV field want lease_ms rest_ms channel publish [queue]
 --      want      the hold count that is left, absolute; 0 ends the hold
 --      lease_ms  of want > 0: the lease goes on for at least so long
 --      rest_ms   of want = 0: 0 takes the reader out; else it keeps writers out for so long, by a
 --                field that is no reader's
+--      queue     of a wait that is over: where it may have lined up (turns.lua)
 -- reply {0}             this field holds nothing, or its lease was over
 --       {1, '', -1}     done, now or by an earlier copy that left it for its minimum time
 --
@@ -17,7 +18,7 @@
 -- expiry stays, which is long enough for all. So it costs the same however many there are. Works
 -- at maxmemory (DEL and PEXPIRE before SET and HINCRBY). The last one out deletes the lock and
 -- says so; the message is last and its refusal is no failure: the key is gone, and waiters poll.
-local field, want, lease_ms, rest_ms, channel, publish = unpack(ARGV)
+local field, want, lease_ms, rest_ms, channel, publish, queue = unpack(ARGV)
 local call, pcall, HANDFUL = redis.call, redis.pcall, 8
 -- include rw
 -- include rw_other
@@ -27,6 +28,7 @@ local resting, hold = field .. ':rest', hold_of(field)
 local held = call('HMGET', name, 'mode', field, resting)
 if not held[2] then
   if held[3] then return {1, '', -1} end
+  if queue then pcall('ZREM', queue, field, '@' .. field) end
   local level = 1 -- another program has deleted the lock; the hold keys are left
   while level <= LEVELS and pcall('DEL', hold .. level) == 1 do
     level = level + 1

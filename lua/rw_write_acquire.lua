@@ -3,12 +3,13 @@
 -- Acquire a write lock, reenter it, or extend its lease.
 --
 -- KEYS name
--- ARGV field lease_ms want writer prefer_ms [tag_key]
+-- ARGV field lease_ms want writer prefer_ms [tag_key [queue sign_ms is_deaf]]
 --      field      with its ':write'
 --      want       the hold count wanted, absolute: a repeated command changes nothing
 --      writer     the key by which a waiting writer asks new readers of ours to stay away
 --      prefer_ms  for how long, unless it asks again; 0: it does not
---      tag_key    the key of a writer's tag, for a caller that wants to know it
+--      tag_key    the key of a writer's tag, for a caller that wants to know it; else ''
+--      queue ...  turns.lua
 -- reply {1, fresh}   held by this field, with at least this count and this lease; fresh is 1 when
 --                    it was free
 --       {-1}         want > 1, but the outer hold is gone
@@ -21,11 +22,12 @@
 -- a writer that finds readers looks at any eight of them, and removes those that are over. It goes
 -- on while all eight were over, up to a limit, so that a dead crowd is soon gone. A refused command
 -- there (by ACL, or by a Redis before 6.2) is no failure: then the lock's own expiry decides.
-local field, lease_ms, want, writer, prefer_ms, tag_key = unpack(ARGV)
+local field, lease_ms, want, writer, prefer_ms, tag_key, queue, sign_ms, is_deaf = unpack(ARGV)
 local call, pcall, HANDFUL, ROUNDS = redis.call, redis.pcall, 8, 16
 -- include lease
 -- include rw
 -- include rw_other
+-- include turns
 
 local held = pcall('HMGET', name, 'mode', field)
 local mode, left = held[1], call('PTTL', name)
@@ -45,10 +47,12 @@ local function take()
     return expiry
   end
   if prefer_ms ~= '0' and pcall('GET', writer) == field then pcall('DEL', writer) end
+  take_turn(field)
   return {1, 1}
 end
 
-if left == -2 then return held.err and held or take() end
+local before, before_ms = waiter_before(field)
+if left == -2 and not before then return held.err and held or take() end
 
 -- include owner
 local time, holder, count, latest -- of a reader that was looked at; latest: when all are over
@@ -80,7 +84,7 @@ local function look_at_some()
   return living, over
 end
 
-if mode == 'read' then
+if mode == 'read' and not before then
   for _ = 1, ROUNDS do
     local living, over = look_at_some()
     if not over then return living end
@@ -92,12 +96,14 @@ if mode == 'read' then
   end
 end
 
-if mode ~= 'read' then -- without a mode it is a lock of another kind
+if mode ~= 'read' and left ~= -2 then -- without a mode it is a lock of another kind
   local fields
   -- include fields
   -- include holder
 end
+line_up(field)
 if prefer_ms ~= '0' then pcall('SET', writer, field, 'PX', prefer_ms) end
 if latest and (left < 0 or latest < left) then left = latest end
+if before and not count then left, holder, count = before_ms, before, '0' end
 holder, count = holder or '', count and is_count(count) and count or '0'
 -- include busy

@@ -4,13 +4,14 @@
 -- the lock meanwhile, or have asked readers to stay away.
 --
 -- KEYS name
--- ARGV field want lease_ms rest_ms channel publish writer
+-- ARGV field want lease_ms rest_ms channel publish writer [queue]
 --      field     with its ':write'
 --      want      the hold count that is left, absolute; 0 ends the hold
 --      lease_ms  of want > 0: the lease goes on for at least so long
 --      rest_ms   of want = 0: 0 deletes the key; else the key stays for so long, with count 0 and
 --                no holder
 --      writer    the key by which a waiting writer asks new readers of ours to stay away
+--      queue     of a wait that is over: where it may have lined up (turns.lua)
 -- reply {0}             this field holds nothing
 --       {1, '', -1}     done, now or by an earlier copy that left the key for its minimum time
 --
@@ -19,13 +20,14 @@
 -- relies, and a message tells other readers that they may enter (Redisson's own release sends none
 -- here). Two messages: at '1' Redisson wakes waiters that sleep already; '0' it remembers for a
 -- waiter that is about to sleep. They are last, and their refusal is no failure.
-local field, want, lease_ms, rest_ms, channel, publish, writer = unpack(ARGV)
+local field, want, lease_ms, rest_ms, channel, publish, writer, queue = unpack(ARGV)
 local call, pcall = redis.call, redis.pcall
 -- include rw
 -- include levels
 want = tonumber(want)
 local count = call('HGET', name, field)
 if not count then
+  if queue then pcall('ZREM', queue, field, '@' .. field) end
   if want == 0 and pcall('GET', writer) == field then
     pcall('DEL', writer)
     pcall(publish, channel, '0')

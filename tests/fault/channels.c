@@ -7,12 +7,13 @@
 
 #include "acl_kit.h"
 #include "support/kinds.h"
+#include "support/semaphore_support.h"
 #include "support/topologies.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { POLL_MS = 200, TURNS_EACH = 8, CLIENTS_MOST = 10 };
+enum { POLL_MS = 60, TURNS_EACH = 4, CLIENTS_MOST = 10 };
 
 static void up(void)
 {
@@ -44,84 +45,235 @@ static struct turns {
     int wanted, done;          /* in all */
     int last[CLIENTS_MOST];    /* the turn before its next one; -1: none */
     int longest[CLIENTS_MOST]; /* turns of others between two of its own */
-    atomic_int inside;
 } turns;
-
-struct taker {
-    hl_lock *lock;
-    int number;
-};
 
 /* Inside. True while turns are left. */
 static bool turns_take(int number)
 {
     pthread_mutex_lock(&turns.mutex);
-    check_int(atomic_fetch_add(&turns.inside, 1), 0);
     int others = turns.done - turns.last[number] - 1;
     if (others > turns.longest[number])
         turns.longest[number] = others;
     turns.last[number] = turns.done++;
     bool goes_on = turns.done < turns.wanted;
-    atomic_fetch_sub(&turns.inside, 1);
     pthread_mutex_unlock(&turns.mutex);
     return goes_on;
 }
 
+/* What is taken in turns, and how: one of the handles. */
+struct taker {
+    hl_lock *lock;
+    hl_permits *permits;
+    hl_semaphore *semaphore;
+    hl_permit permit;
+    int number;
+};
+
+typedef void (*taker_open)(struct taker *taker, hl_client *client);
+
+static void taker_take(struct taker *taker, int64_t wait_ms, int code)
+{
+    if (taker->lock)
+        expect_outcome(hl_lock_acquire_for(taker->lock, wait_ms, NULL), code);
+    else if (taker->permits)
+        expect_outcome(hl_permits_acquire_for(taker->permits, wait_ms, &taker->permit, NULL), code);
+    else
+        expect_outcome(hl_semaphore_acquire_for(taker->semaphore, 1, wait_ms, NULL), code);
+}
+
+static void taker_give(struct taker *taker)
+{
+    if (taker->lock)
+        expect_ok(hl_lock_release(taker->lock, NULL));
+    else if (taker->permits)
+        expect_ok(hl_permits_release(taker->permits, &taker->permit, NULL));
+    else
+        expect_ok(hl_semaphore_release(taker->semaphore, 1, NULL));
+}
+
+static void taker_close(struct taker *taker)
+{
+    hl_lock_free(taker->lock);
+    hl_permits_free(taker->permits);
+    hl_semaphore_free(taker->semaphore);
+    *taker = (struct taker){0};
+}
+
+static void open_plain(struct taker *taker, hl_client *client)
+{
+    taker->lock = lock_of(client, HL_LOCK_REENTRANT);
+}
+
+static void open_fenced(struct taker *taker, hl_client *client)
+{
+    taker->lock = lock_of(client, HL_LOCK_FENCED);
+}
+
+static void open_write(struct taker *taker, hl_client *client)
+{
+    taker->lock = lock_of(client, HL_LOCK_WRITE);
+}
+
+static void open_multi(struct taker *taker, hl_client *client)
+{
+    hl_lock *members[2] = {lock_of(client, HL_LOCK_REENTRANT), NULL};
+    expect_ok(lock_new_with(client, "yard", NULL, &members[1], NULL));
+    expect_ok(hl_multi_lock_new(members, 2, NULL, &taker->lock, NULL));
+    hl_lock_free(members[0]);
+    hl_lock_free(members[1]);
+}
+
+static void open_permits(struct taker *taker, hl_client *client)
+{
+    expect_ok(hl_permits_new(client, "stock", &taker->permits, NULL));
+    redis_do(server, "SET stock 1 NX");
+}
+
+static void open_semaphore(struct taker *taker, hl_client *client)
+{
+    expect_ok(hl_semaphore_new(client, "stock", &taker->semaphore, NULL));
+    redis_do(server, "SET stock 1 NX");
+}
+
 static void take_turns(void *arg)
 {
-    const struct taker *taker = arg;
+    struct taker *taker = arg;
     bool goes_on = true;
     while (goes_on) {
-        expect_ok(hl_lock_acquire(taker->lock, NULL));
+        taker_take(taker, slow_ms(60000), HL_OK);
         goes_on = turns_take(taker->number);
-        expect_ok(hl_lock_release(taker->lock, NULL));
+        taker_give(taker);
     }
 }
 
-/* All are in the queue before the first hand-over: from then on the order is the queue's. */
-static void check_turns(hl_lock_kind kind, int clients)
+static bool queue_has(int waiters)
 {
-    static struct taker takers[CLIENTS_MOST];
+    return redis_wait_int(server, waiters, slow_ms(10000), "ZCOUNT hirelock_queue:{stock} 0 4e15");
+}
+
+/* The first so many of them hear, but not what the others may not publish. All are in the queue
+ * before the first hand-over: from then on the order is the queue's. */
+static void check_turns_beside(taker_open open, int clients, int hearing)
+{
+    static struct taker takers[CLIENTS_MOST], first;
     struct actor *actors[CLIENTS_MOST];
-    hl_client *first = deaf_client(NULL);
-    hl_lock *held = lock_of(first, kind);
+    first = (struct taker){0};
+    open(&first, deaf_client(NULL));
     turns = (struct turns){.mutex = PTHREAD_MUTEX_INITIALIZER, .wanted = clients * TURNS_EACH};
-    expect_ok(hl_lock_acquire(held, NULL));
-    for (int i = 0; i < clients; i++) {
+    taker_take(&first, HL_WAIT_FOREVER, HL_OK);
+    for (int i = clients - 1; i >= 0; i--) {
         turns.last[i] = -1;
-        takers[i].number = i;
-        takers[i].lock = lock_of(deaf_client(NULL), kind);
+        takers[i] = (struct taker){.number = i};
+        open(&takers[i],
+             i < hearing ? open_client(CLIENT(.poll_ms = slow_ms(POLL_MS))) : deaf_client(NULL));
         actor_begin(actors[i] = actor_start(), take_turns, &takers[i]);
+        check(queue_has(clients - i));
     }
-    check(redis_wait_int(server, clients, 20000, "ZCOUNT hirelock_queue:{stock} 0 4e15"));
-    expect_ok(hl_lock_release(held, NULL));
+    taker_give(&first);
     for (int i = 0; i < clients; i++)
         actor_await(actors[i]);
     for (int i = 0; i < clients; i++)
         check_msg(turns.longest[i] <= 3 * clients, "%d turns of others", turns.longest[i]);
     for (int i = 0; i < clients; i++)
-        hl_lock_free(takers[i].lock);
-    hl_lock_free(held);
+        taker_close(&takers[i]);
+    taker_close(&first);
+    check(queue_has(0));
+}
+
+static void check_turns(taker_open open, int clients)
+{
+    check_turns_beside(open, clients, 0);
 }
 
 DeafTest(three_clients_take_turns)
 {
-    check_turns(HL_LOCK_REENTRANT, 3);
+    check_turns(open_plain, 3);
 }
 
 DeafTest(ten_clients_take_turns)
 {
-    check_turns(HL_LOCK_REENTRANT, 10);
+    check_turns(open_plain, 10);
 }
 
 DeafTest(three_clients_take_turns_with_a_fenced_lock)
 {
-    check_turns(HL_LOCK_FENCED, 3);
+    check_turns(open_fenced, 3);
 }
 
 DeafTest(ten_clients_take_turns_with_a_fenced_lock)
 {
-    check_turns(HL_LOCK_FENCED, 10);
+    check_turns(open_fenced, 10);
+}
+
+DeafTest(three_clients_take_turns_with_a_write_lock)
+{
+    check_turns(open_write, 3);
+}
+
+DeafTest(ten_clients_take_turns_with_a_write_lock)
+{
+    check_turns(open_write, 10);
+}
+
+DeafTest(three_clients_take_turns_with_a_permit)
+{
+    check_turns(open_permits, 3);
+}
+
+DeafTest(ten_clients_take_turns_with_a_permit)
+{
+    check_turns(open_permits, 10);
+}
+
+DeafTest(three_clients_take_turns_with_a_semaphore)
+{
+    check_turns(open_semaphore, 3);
+}
+
+DeafTest(ten_clients_take_turns_with_a_semaphore)
+{
+    check_turns(open_semaphore, 10);
+}
+
+DeafTest(three_clients_take_turns_with_a_multi_lock)
+{
+    check_turns(open_multi, 3);
+}
+
+DeafTest(ten_clients_take_turns_with_a_multi_lock)
+{
+    check_turns(open_multi, 10);
+}
+
+/* Many read at once: all but the first client, while that one asks to write. */
+static void open_read_or_write(struct taker *taker, hl_client *client)
+{
+    taker->lock = lock_of(client, taker->number == 0 ? HL_LOCK_WRITE : HL_LOCK_READ);
+}
+
+DeafTest(a_writer_has_its_turn_among_readers)
+{
+    check_turns(open_read_or_write, 3);
+}
+
+DeafTest(who_hears_takes_turns_with_who_does_not_at_a_write_lock)
+{
+    check_turns_beside(open_write, 3, 2);
+}
+
+DeafTest(one_who_hears_takes_turns_with_one_who_does_not)
+{
+    check_turns_beside(open_write, 2, 1);
+}
+
+DeafTest(who_hears_takes_turns_with_who_does_not_at_a_permit)
+{
+    check_turns_beside(open_permits, 3, 2);
+}
+
+DeafTest(who_hears_takes_turns_with_who_does_not_at_a_semaphore)
+{
+    check_turns_beside(open_semaphore, 3, 2);
 }
 
 /* A server without SUBSCRIBE, or a proxy. */
@@ -134,7 +286,50 @@ static void up_renamed(void)
 Test(channels, clients_take_turns_at_a_server_without_subscribe, .init = up_renamed,
      .fini = server_down)
 {
-    check_turns(HL_LOCK_REENTRANT, 3);
+    check_turns(open_plain, 3);
+}
+
+static void check_line_is_left(taker_open open)
+{
+    struct taker held = {0}, taker = {0};
+    open(&held, deaf_client(NULL));
+    open(&taker, deaf_client(NULL));
+    taker_take(&held, HL_WAIT_FOREVER, HL_OK);
+    for (int i = 0; i < 2; i++) {
+        taker_take(&taker, slow_ms(200), HL_ETIMEDOUT);
+        check(queue_has(0));
+    }
+    taker_give(&held);
+    taker_take(&held, HL_NO_WAIT, HL_OK);
+    taker_give(&held);
+    taker_close(&held);
+    taker_close(&taker);
+}
+
+DeafTest(a_wait_that_is_over_leaves_the_line)
+{
+    check_line_is_left(open_write);
+    redis_do(server, "DEL stock");
+    check_line_is_left(open_permits);
+    redis_do(server, "DEL stock {stock}:timeout");
+    check_line_is_left(open_semaphore);
+}
+
+DeafTest(all_who_await_a_latch_are_served)
+{
+    hl_client *opener = open_client(NULL);
+    hl_latch *latch = new_latch(opener, "gate");
+    static struct wait_call calls[3];
+    struct actor *actors[3];
+    expect_ok(hl_latch_try_set_count(latch, 1, NULL));
+    for (int i = 0; i < 3; i++) {
+        hl_client *client = deaf_client(NULL);
+        begin_await(actors[i] = actor_start(), &calls[i], new_latch(client, "gate"));
+        wait_stat(client, channels_denied, 2);
+    }
+    expect_ok(hl_latch_count_down(latch, NULL));
+    for (int i = 0; i < 3; i++)
+        expect_ok(end_call(actors[i], &calls[i]));
 }
 
 /* --- beside a client that hears --- */
@@ -143,7 +338,7 @@ DeafTest(who_hears_waits_in_one_queue_with_who_does_not)
 {
     hl_client *hears = open_client(CLIENT(.poll_ms = 60000)), *deaf = deaf_client(NULL);
     hl_lock *held = new_lock(hears, "stock"), *lock = new_lock(deaf, "stock");
-    hl_client *other = open_client(CLIENT(.poll_ms = 60000));
+    hl_client *other = open_client(CLIENT(.poll_ms = slow_ms(POLL_MS)));
     hl_lock *others = new_lock(other, "stock");
     expect_ok(hl_lock_acquire(held, NULL));
     struct actor *first = actor_start_acquire(lock, ACQUIRE(.wait_ms = -1));
@@ -154,7 +349,7 @@ DeafTest(who_hears_waits_in_one_queue_with_who_does_not)
     expect_ok(actor_end(first));
     check(!actor_is_done(second));
     expect_ok(actor_release(first, lock, NULL));
-    expect_ok(actor_end(second)); /* by a message: it does not poll */
+    expect_ok(actor_end(second)); /* by a poll: the other may publish nothing, either */
     expect_ok(actor_release(second, others, NULL));
 }
 

@@ -10,9 +10,10 @@
 #define LEAST_COMMANDS                                                                             \
     "-@all +evalsha +script|load +hget +hset +hincrby +hgetall +pexpire +pttl +del "               \
     "+time +publish +subscribe +unsubscribe +hmget +hlen +hdel +get +set +hrandfield "             \
-    "+hscan"
+    "+hscan +zrange +zrem"
 #define LEAST_KEYS                                                                                 \
-    "resetkeys ~app:* ~{app:* ~hirelock_rw_writer:{app:* resetchannels &redisson_rwlock:{app:*"
+    "resetkeys ~app:* ~{app:* ~hirelock_rw_writer:{app:* ~hirelock_queue:{app:* "                  \
+    "resetchannels &redisson_rwlock:{app:*"
 
 static void start(void)
 {

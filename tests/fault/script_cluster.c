@@ -25,6 +25,8 @@
 #define WRITER "hirelock_rw_writer:{n}"
 #define NOTES "hirelock_note:{n}:u:"
 #define NOTED NOTES "1 " NOTES "0"
+#define TURN QUEUE " 60000 1"
+#define LINE_OF(field) "ZADD " QUEUE " 1 " field " 9e15 @" field "|"
 #define OUT "{n}:timeout"
 #define ID "0123456789abcdef"
 #define HOLD(reader) "{n}:" reader ":rwlock_timeout:1"
@@ -176,15 +178,34 @@ static const struct scene {
      "A:1:write 0 0 0 " READERS " " WRITER},
     {HLI_SCRIPT_RW_FORCE_RELEASE, READS(UUID ":1"), "n", "read " READERS " -"},
     {HLI_SCRIPT_RW_INSPECT, READS("R:1") "SET " TAG " tag|", "n " TAG, "read u " TAG},
-    {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "SET n 2|", "n " NOTED, NOTES " 1 60000 1 1 0"},
-    {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "SET n 2|SET " NOTES "1 1|SET " NOTES "0 1|", "n " NOTED,
-     NOTES " 1 60000 1 1 0"},
+    {HLI_SCRIPT_RW_WRITE_ACQUIRE, READS("R:1") LINE_OF("A:1:write"), "n " WRITER " " QUEUE,
+     "A:1:write 5000 1 " WRITER " 0 - " TURN},
+    {HLI_SCRIPT_RW_WRITE_ACQUIRE, LINE_OF("W:1:write"), "n " WRITER " " QUEUE,
+     "A:1:write 5000 1 " WRITER " 0 - " TURN},
+    {HLI_SCRIPT_RW_WRITE_RELEASE, HELD("D:1") LINE_OF("A:1:write"), "n " QUEUE " " WRITER,
+     "A:1:write 0 0 0 " READERS " " WRITER " " QUEUE},
+    {HLI_SCRIPT_RW_READ_ACQUIRE, READS("S:1") LINE_OF("R:1"), "n " WRITER " " QUEUE " " HOLD("R:1"),
+     "R:1 5000 1 " WRITER " - - " TURN},
+    {HLI_SCRIPT_RW_READ_ACQUIRE, READS("S:1") LINE_OF("W:1:write"),
+     "n " WRITER " " QUEUE " " HOLD("R:1"), "R:1 5000 1 " WRITER " - - " TURN},
+    {HLI_SCRIPT_PERMIT_ACQUIRE, IS_OUT("1") LINE_OF("A:1"), "n " OUT " " QUEUE,
+     "fedcba9876543210 5000 " PERMITS " A:1 " TURN},
+    {HLI_SCRIPT_PERMIT_ACQUIRE, IS_OUT("1") LINE_OF("B:1"), "n " OUT " " QUEUE,
+     "fedcba9876543210 5000 " PERMITS " A:1 " TURN},
+    {HLI_SCRIPT_PERMIT_RELEASE, IS_OUT("99999999999999") LINE_OF("A:1"), "n " OUT " " QUEUE,
+     "fedcba9876543210 " PERMITS " - A:1 " QUEUE},
+    {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "SET n 2|" LINE_OF("A:1"), "n " NOTED " " QUEUE,
+     NOTES " 1 60000 A:1 " TURN " 1 1 0"},
+    {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "SET n 2|" LINE_OF("B:1"), "n " NOTED " " QUEUE,
+     NOTES " 1 60000 A:1 " TURN " 1 1 0"},
+    {HLI_SCRIPT_SEMAPHORE_ACQUIRE, "SET n 2|SET " NOTES "1 1|SET " NOTES "0 1|",
+     "n " NOTED " " QUEUE, NOTES " 1 60000 A:1 " TURN " 1 1 0"},
     {HLI_SCRIPT_SEMAPHORE_ADD, "SET n 2|", "n " NOTED, NOTES " 1 60000 " PERMITS " 1 0 0"},
     {HLI_SCRIPT_SEMAPHORE_AVAILABLE, "SET n 2|", "n", ""},
     {HLI_SCRIPT_SEMAPHORE_DRAIN, "SET n 2|", "n " NOTED, NOTES " 1 60000 0"},
     {HLI_SCRIPT_SEMAPHORE_TRY_SET, "", "n " NOTED, NOTES " 1 60000 " PERMITS " 2 0 0"},
-    {HLI_SCRIPT_SEMAPHORE_UNDO, "SET n 2|SET " NOTES "1 1|SET " NOTES "0 1|", "n " NOTED,
-     NOTES " 1 60000 " PERMITS " 0 0"},
+    {HLI_SCRIPT_SEMAPHORE_UNDO, "SET n 2|SET " NOTES "1 1|SET " NOTES "0 1|" LINE_OF("A:1"),
+     "n " NOTED " " QUEUE, NOTES " 1 60000 " PERMITS " A:1 " QUEUE " 0 0"},
     {HLI_SCRIPT_TOKEN_RAISE, "SET " TOKEN " 3|", TOKEN, "7"},
     {HLI_SCRIPT_WAITER_TAG, "", WAITER, "1000 words 30000"},
     {HLI_SCRIPT_WAITER_TAG, "SET " WAITER " tag|", WAITER, "1000 words 30000"},

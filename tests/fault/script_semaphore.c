@@ -11,7 +11,7 @@
 /* waiters need... settled... */
 static const char *take(const char *id, const char *rest)
 {
-    return once_run(HLI_SCRIPT_SEMAPHORE_ACQUIRE, id, "", rest);
+    return once_run(HLI_SCRIPT_SEMAPHORE_ACQUIRE, id, "A:1 none 0 0", rest);
 }
 
 static const char *run(hli_script_id script, const char *id, const char *rest)
@@ -22,7 +22,7 @@ static const char *run(hli_script_id script, const char *id, const char *rest)
 /* keep settled... */
 static const char *undo(const char *id, const char *rest)
 {
-    return run(HLI_SCRIPT_SEMAPHORE_UNDO, id, rest);
+    return once_run(HLI_SCRIPT_SEMAPHORE_UNDO, id, SEMAPHORE_CHANNEL " PUBLISH A:1 none", rest);
 }
 
 /* permits must_exist settled... */

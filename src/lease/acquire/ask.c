@@ -126,13 +126,20 @@ static void ask_send_acquire(struct hli_turn *turn, struct hli_tenure *tenure,
     hli_turn_ask(turn, tenure, HLI_ASKING_ACQUIRE);
 }
 
+/* A counted kind's busy answer leaves nothing but a place in line, if it has one. */
+static bool ask_may_stand(const struct hli_tenure *tenure)
+{
+    return tenure->may_stand || (tenure->is_queued && hli_command_is_deaf(tenure->name));
+}
+
 void hli_ask_abandon(struct hli_turn *turn)
 {
     struct hli_tenure *tenure = turn->name->current;
 
     if (!hli_tenure_is_contending(tenure) || !TAILQ_EMPTY(&turn->name->waiters))
         return;
-    if (turn->name->kind->release && (tenure->asking != HLI_ASKING_NOTHING || tenure->may_stand))
+    if (turn->name->kind->release &&
+        (tenure->asking != HLI_ASKING_NOTHING || ask_may_stand(tenure)))
         hli_releasing_begin(turn, tenure);
     else
         hli_releasing_end(turn, tenure);

@@ -80,6 +80,7 @@ static int release_format(struct hli_tenure *tenure, hli_ns now)
             tenure->was_valid_until != 0 ? release_min_hold_left_ms(tenure, now) : 0,
         .yields = kind->is_handed_on && hli_contention_may_yield(tenure->name, now),
         .is_silent = tenure->is_silent,
+        .is_of_wait = tenure->is_queued && tenure->was_valid_until == 0,
         .write = tenure->write,
     };
 

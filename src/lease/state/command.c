@@ -7,7 +7,10 @@
 
 #include <string.h>
 
-enum { COMMAND_ALONE_MS = 1000 };
+enum {
+    COMMAND_ALONE_MS = 1000,
+    COMMAND_SIGN_POLLS = 3, /* the next request comes in 1.3 polls */
+};
 
 static int64_t command_claim_ms(const hl_client_options *settings)
 {
@@ -51,12 +54,28 @@ bool hli_command_goes_alone(struct hli_name *name, const struct hli_answer *refu
     return true;
 }
 
-/* In a cluster the mailbox is one of the name's own channels. */
+/* Grants come by the mailbox, which in a cluster is one of the name's own channels. Who may not
+ * listen at the mailbox, may most likely use no channel. */
 bool hli_command_is_deaf(const struct hli_name *name)
 {
-    if (name->client->wording->is_for_cluster)
-        return name->contention && name->contention->is_deaf;
-    return atomic_load(&name->client->is_deaf);
+    bool has_mailbox = !name->client->wording->is_for_cluster;
+
+    if (has_mailbox && (name->kind->is_handed_on || atomic_load(&name->client->is_deaf)))
+        return atomic_load(&name->client->is_deaf);
+    return name->contention && name->contention->is_deaf;
+}
+
+int64_t hli_command_sign_ms(const hl_client *client)
+{
+    return COMMAND_SIGN_POLLS * client->settings.poll_ms;
+}
+
+void hli_command_turn(struct hli_args *args, const struct hli_name *name,
+                      const struct hli_acquire_request *request)
+{
+    hli_command_derived(args, name, HLI_NAME_QUEUE);
+    hli_args_number(args, request->queues ? hli_command_sign_ms(name->client) : 0);
+    hli_args_number(args, hli_command_is_deaf(name));
 }
 
 void hli_command_declare(struct hli_args *args, const struct hli_name *name, const char *prefix)

@@ -40,9 +40,17 @@ bool hli_command_goes_alone(struct hli_name *name, const struct hli_answer *refu
  * was made at the new node, too. So it does not enter the queue. */
 bool hli_command_is_alone(const struct hli_name *name);
 
-/* Does no message of a grant reach this client's waiters? Then their requests are signs of life.
- * Name mutex. */
+/* Does no message reach this name's waiters, of a grant or of a release? Then their requests are
+ * signs of life. Name mutex. */
 bool hli_command_is_deaf(const struct hli_name *name);
+
+/* How long a request is a sign of life. */
+int64_t hli_command_sign_ms(const hl_client *client);
+
+/* Adds the words of turns.lua, of an ACQUIRE of a kind whose releases grant to nobody. In a cluster
+ * it declares the queue. */
+void hli_command_turn(struct hli_args *args, const struct hli_name *name,
+                      const struct hli_acquire_request *request);
 
 /* Declares the keys of a hold's renewal. Without its name's mutex. */
 void hli_command_declare_renewed(struct hli_args *args, const struct hli_tenure *tenure);

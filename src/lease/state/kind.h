@@ -40,6 +40,7 @@ struct hli_release_request {
     int64_t lease_ms, min_hold_left_ms;
     bool yields;                   /* it checks for Redisson's waiters, and lets them go first */
     bool is_silent;                /* it publishes no message */
+    bool is_of_wait;               /* it ends a wait without a hold, which may stand in the queue */
     const struct hli_write *write; /* the value to be written with it, or NULL */
 };
 

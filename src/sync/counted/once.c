@@ -50,20 +50,31 @@ static void once_declare_acked(struct hli_args *args, const struct hli_name *nam
         once_declare(args, name, settled->id[i]);
 }
 
-void hli_once_begin(struct hli_args *args, hli_script_id script, const struct hli_name *name,
-                    uint64_t id)
+void hli_once_begin_keys(struct hli_args *args, hli_script_id script, const struct hli_name *name,
+                         uint64_t id)
 {
-    char text[HLI_CHANNEL_SIZE];
-    size_t length = once_write_notes(name, text);
-
     hli_command_begin(args, script, name);
     if (name->client->wording->is_for_cluster) {
         once_declare(args, name, id);
         once_declare_acked(args, name);
     }
+}
+
+void hli_once_begin_words(struct hli_args *args, const struct hli_name *name, uint64_t id)
+{
+    char text[HLI_CHANNEL_SIZE];
+    size_t length = once_write_notes(name, text);
+
     hli_args_bytes(args, (struct hli_bytes){text, length});
     hli_args_number(args, (int64_t)id);
     hli_args_number(args, HLI_NOTE_MS);
+}
+
+void hli_once_begin(struct hli_args *args, hli_script_id script, const struct hli_name *name,
+                    uint64_t id)
+{
+    hli_once_begin_keys(args, script, name, id);
+    hli_once_begin_words(args, name, id);
 }
 
 void hli_once_acked(struct hli_args *args, const struct hli_name *name)

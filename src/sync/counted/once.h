@@ -28,6 +28,10 @@ void hli_ack(struct hli_name *name, uint64_t id);
  * publishes; the verb's own words; the acked ids. Name mutex. */
 void hli_once_begin(struct hli_args *args, hli_script_id script, const struct hli_name *name,
                     uint64_t id);
+/* The same in two steps, between which other keys are declared. */
+void hli_once_begin_keys(struct hli_args *args, hli_script_id script, const struct hli_name *name,
+                         uint64_t id);
+void hli_once_begin_words(struct hli_args *args, const struct hli_name *name, uint64_t id);
 void hli_once_acked(struct hli_args *args, const struct hli_name *name);
 
 /* What a call does, and what its answers mean: {0}, {1}, {1, count}, and {0, ..., count} as the

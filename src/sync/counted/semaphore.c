@@ -33,6 +33,15 @@ static unsigned semaphore_count_waiters(const struct hli_name *name)
     return waiters;
 }
 
+static void semaphore_begin(struct hli_args *args, hli_script_id script,
+                            const struct hli_tenure *tenure)
+{
+    hli_once_begin_keys(args, script, tenure->name, tenure->number);
+    if (tenure->name->client->wording->is_for_cluster)
+        hli_command_declare(args, tenure->name, HLI_NAME_QUEUE);
+    hli_once_begin_words(args, tenure->name, tenure->number);
+}
+
 static int semaphore_format_acquire(const struct hli_tenure *tenure, struct hli_op *op,
                                     const struct hli_acquire_request *request)
 {
@@ -40,8 +49,9 @@ static int semaphore_format_acquire(const struct hli_tenure *tenure, struct hli_
     struct hli_acquire *acquire;
     struct hli_args args;
 
-    (void)request;
-    hli_once_begin(&args, HLI_SCRIPT_SEMAPHORE_ACQUIRE, tenure->name, tenure->number);
+    semaphore_begin(&args, HLI_SCRIPT_SEMAPHORE_ACQUIRE, tenure);
+    hli_command_field(&args, tenure);
+    hli_command_turn(&args, tenure->name, request);
     hli_args_number(&args, waiters);
     TAILQ_FOREACH (acquire, &tenure->name->waiters, link) {
         acquire->is_asked = waiters > 0;
@@ -59,8 +69,13 @@ static int semaphore_format_undo(const struct hli_tenure *tenure, struct hli_op 
 {
     struct hli_args args;
 
-    hli_once_begin(&args, HLI_SCRIPT_SEMAPHORE_UNDO, tenure->name, tenure->number);
+    semaphore_begin(&args, HLI_SCRIPT_SEMAPHORE_UNDO, tenure);
     hli_command_publish(&args, tenure->name);
+    hli_command_field(&args, tenure);
+    if (hli_command_is_deaf(tenure->name))
+        hli_command_derived(&args, tenure->name, HLI_NAME_QUEUE);
+    else
+        hli_args_text(&args, "");
     hli_args_number(&args, release_request->count);
     hli_once_acked(&args, tenure->name);
     return hli_args_end(&args, op);

@@ -73,6 +73,7 @@ static void rw_declare_acquire(struct hli_args *args, hli_script_id script,
                                const struct hli_acquire_request *request)
 {
     hli_command_declare(args, tenure->name, HLI_NAME_WRITER);
+    hli_command_declare(args, tenure->name, HLI_NAME_QUEUE);
     hli_tag_declare(tenure->name, args);
     if (script == HLI_SCRIPT_RW_READ_ACQUIRE)
         rw_declare_levels(args, tenure,
@@ -94,6 +95,17 @@ static void rw_begin_acquire(struct hli_args *args, hli_script_id script,
     hli_command_derived(args, tenure->name, HLI_NAME_WRITER);
 }
 
+/* And those that end it. */
+static void rw_end_acquire(struct hli_args *args, const struct hli_name *name,
+                           const struct hli_acquire_request *request)
+{
+    if (hli_tag_is_asked(name))
+        hli_command_derived(args, name, HLI_NAME_TAG);
+    else
+        hli_args_text(args, "");
+    hli_command_turn(args, name, request);
+}
+
 static int rw_format_read_acquire(const struct hli_tenure *tenure, struct hli_op *op,
                                   const struct hli_acquire_request *request)
 {
@@ -101,7 +113,7 @@ static int rw_format_read_acquire(const struct hli_tenure *tenure, struct hli_op
 
     rw_begin_acquire(&args, HLI_SCRIPT_RW_READ_ACQUIRE, tenure, request);
     rw_add_under(&args, tenure->name);
-    hli_tag_key(tenure->name, &args);
+    rw_end_acquire(&args, tenure->name, request);
     return hli_args_end(&args, op);
 }
 
@@ -124,13 +136,15 @@ static int rw_format_write_acquire(const struct hli_tenure *tenure, struct hli_o
 
     rw_begin_acquire(&args, HLI_SCRIPT_RW_WRITE_ACQUIRE, tenure, request);
     hli_args_number(&args, rw_prefer_ms(tenure->name));
-    hli_tag_key(tenure->name, &args);
+    rw_end_acquire(&args, tenure->name, request);
     return hli_args_end(&args, op);
 }
 
 static void rw_declare_release(struct hli_args *args, const struct hli_tenure *tenure,
                                const struct hli_release_request *release_request)
 {
+    if (release_request->is_of_wait)
+        hli_command_declare(args, tenure->name, HLI_NAME_QUEUE);
     if (tenure->name->kind == &rw_kind_write) {
         hli_command_declare(args, tenure->name, HLI_NAME_WRITER);
         return;
@@ -157,6 +171,8 @@ static int rw_format_release(const struct hli_tenure *tenure, struct hli_op *op,
     hli_command_publish(&args, tenure->name);
     if (is_write)
         hli_command_derived(&args, tenure->name, HLI_NAME_WRITER);
+    if (release_request->is_of_wait)
+        hli_command_derived(&args, tenure->name, HLI_NAME_QUEUE);
     return hli_args_end(&args, op);
 }
 

@@ -10,10 +10,7 @@
 #include "lease/state/command.h"
 #include "lease/state/grace.h"
 
-enum {
-    LOCK_QUEUE_POLLS = 10, /* lifetime of a queue that no waiter renews */
-    LOCK_SIGN_POLLS = 3,   /* how long a request is a sign of life; the next comes in 1.3 polls */
-};
+enum { LOCK_QUEUE_POLLS = 10 }; /* lifetime of a queue that no waiter renews */
 
 /* Behind the words of each ACQUIRE those of the longer ones: for tokens, for the holder's tag, in a
  * cluster the command to publish with, and for a waiter that no message reaches. */
@@ -39,7 +36,7 @@ static void lock_add_wishes(struct hli_args *args, const struct hli_name *name, 
     if (has_more)
         hli_args_text(args, by_clock ? "1" : "");
     if (is_deaf)
-        hli_args_number(args, LOCK_SIGN_POLLS * name->client->settings.poll_ms);
+        hli_args_number(args, hli_command_sign_ms(name->client));
 }
 
 static void lock_declare(struct hli_args *args, const struct hli_name *name, bool is_alone,
@@ -190,13 +187,15 @@ static bool lock_declare_all(struct hli_args *args, const struct hli_batch *batc
     return is_alone;
 }
 
-/* In a cluster each name has a mailbox of its own, which the script writes itself. */
+/* In a cluster each name has a mailbox of its own, which the script writes itself; whether messages
+ * reach it, the member's own next request says. */
 static int lock_format_acquire_all(struct hli_batch *batch,
                                    const struct hli_acquire_request *request)
 {
     const struct hli_name *first = lock_asker(batch, 0)->name;
     const struct hli_wording *wording = first->client->wording;
     bool is_alone = false;
+    bool is_deaf = !wording->is_for_cluster && atomic_load(&first->client->is_deaf);
     struct hli_args args;
 
     hli_args_begin_script(&args, HLI_SCRIPT_MULTI_ACQUIRE, batch->count);
@@ -217,8 +216,10 @@ static int lock_format_acquire_all(struct hli_batch *batch,
         else
             hli_args_text(&args, "");
     }
-    if (wording->is_for_cluster)
+    if (wording->is_for_cluster || is_deaf)
         hli_args_text(&args, wording->publish);
+    if (is_deaf)
+        hli_args_number(&args, hli_command_sign_ms(first->client));
     return hli_args_end(&args, &batch->op);
 }
 

@@ -150,15 +150,24 @@ static void permit_declare_renewed(const struct hli_tenure *tenure, struct hli_a
     permit_declare(tenure->name, args);
 }
 
+static void permit_declare_queue(const struct hli_name *name, struct hli_args *args)
+{
+    if (name->client->wording->is_for_cluster)
+        hli_command_declare(args, name, HLI_NAME_QUEUE);
+}
+
 static int permit_format_acquire(const struct hli_tenure *tenure, struct hli_op *op,
                                  const struct hli_acquire_request *request)
 {
     struct hli_args args;
 
     hli_permit_begin(&args, HLI_SCRIPT_PERMIT_ACQUIRE, tenure->name);
+    permit_declare_queue(tenure->name, &args);
     permit_add_ids(&args, tenure);
     hli_args_number(&args, request->lease_ms);
     hli_command_publish(&args, tenure->name);
+    hli_command_field(&args, tenure);
+    hli_command_turn(&args, tenure->name, request);
     return hli_args_end(&args, op);
 }
 
@@ -167,10 +176,16 @@ static int permit_format_release(const struct hli_tenure *tenure, struct hli_op 
 {
     struct hli_args args;
 
-    (void)release_request;
     hli_permit_begin(&args, HLI_SCRIPT_PERMIT_RELEASE, tenure->name);
+    if (release_request->is_of_wait)
+        permit_declare_queue(tenure->name, &args);
     permit_add_ids(&args, tenure);
     hli_command_publish(&args, tenure->name);
+    if (release_request->is_of_wait) {
+        hli_args_text(&args, "");
+        hli_command_field(&args, tenure);
+        hli_command_derived(&args, tenure->name, HLI_NAME_QUEUE);
+    }
     return hli_args_end(&args, op);
 }
 
