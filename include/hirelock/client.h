@@ -82,7 +82,10 @@ typedef enum hl_event_kind {
     HL_EVENT_GRACE,
     /* Of a Redlock (redlock.h): just a majority of its masters has the hold, so that each further
      * one that fails ends it. Reported once, until more masters have it again. */
-    HL_EVENT_NARROW
+    HL_EVENT_NARROW,
+    /* The server refuses a subscription for good, as to a user without channels: no message comes,
+     * so waiters poll, and take turns by that (docs/semantics.md). Reported once. */
+    HL_EVENT_CHANNELS_DENIED
 } hl_event_kind;
 
 typedef struct hl_event {
@@ -97,7 +100,7 @@ typedef struct hl_event {
      * MASTER_ISOLATED: "no replica follows 10.0.0.7:6379, and no sentinel of 'mymaster' is of use".
      * MASTER_CONFIRMED: who says so, or "a replica follows it again". UNCONFIRMED: "too few
      * replicas". GRACE: "the data of 10.0.0.7:6379 are of a new term".
-     * NARROW: "no master to spare". */
+     * NARROW: "no master to spare". CHANNELS_DENIED: the server's words, "NOPERM ...". */
     const char *reason;
     /* The id of the permit (permits.h) that was held; NULL for locks. Valid during the call
      * only. */
@@ -112,7 +115,7 @@ typedef void (*hl_event_cb)(const hl_event *event, void *arg);
 /*
  * The name of a kind of event, for logs: "jeopardy", "safe", "lost", "disconnected", "connected",
  * "release failed", "master changed", "master isolated", "master confirmed", "unconfirmed",
- * "grace", "narrow".
+ * "grace", "narrow", "channels denied".
  *
  * Threads: any.
  * Returns: a constant string; "unknown event" for other numbers.
@@ -534,7 +537,7 @@ typedef struct hl_stats {
      * refused for its arguments may not. */
     uint64_t failures[4][32];
     /* Subscriptions that the server refused for good (ACL): their waiters get no message, and poll.
-     * One line of the log tells of the first. */
+     * One line of the log and the event CHANNELS_DENIED tell of the first. */
     uint64_t channels_denied;
 } hl_stats;
 

@@ -30,6 +30,8 @@ const char *hl_event_name(hl_event_kind kind)
         return "master confirmed";
     case HL_EVENT_NARROW:
         return "narrow";
+    case HL_EVENT_CHANNELS_DENIED:
+        return "channels denied";
     }
     return "unknown event";
 }

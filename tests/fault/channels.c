@@ -385,9 +385,10 @@ static void hear_line(hl_log_level level, const char *line, void *arg)
         atomic_fetch_add(&warnings, 1);
 }
 
-DeafTest(the_log_tells_once_and_the_statistics_count)
+DeafTest(the_log_and_an_event_tell_once_and_the_statistics_count)
 {
-    hl_client_options options = acl_options(NULL);
+    static struct events events;
+    hl_client_options options = acl_options(&events);
     options.poll_ms = slow_ms(POLL_MS);
     options.on_log = hear_line;
     hl_client *client = open_client(&options), *other = open_client(NULL);
@@ -404,6 +405,8 @@ DeafTest(the_log_tells_once_and_the_statistics_count)
     }
     close_client(client); /* the lines have been delivered */
     check_int(atomic_load(&warnings), 1);
+    check_int(events_told(&events, HL_EVENT_CHANNELS_DENIED), 1);
+    check_has(events.reason[HL_EVENT_CHANNELS_DENIED], "NOPERM");
 }
 
 /* New rights count from the next connection on. */

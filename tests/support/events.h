@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { EVENT_KINDS = HL_EVENT_NARROW + 1 };
+enum { EVENT_KINDS = HL_EVENT_CHANNELS_DENIED + 1 };
 
 struct events {
     atomic_int told[EVENT_KINDS];

@@ -44,6 +44,7 @@ Test(error, has_its_words_beside_the_words_of_events_and_levels)
     check_str(hl_event_name(HL_EVENT_MASTER_CHANGED), "master changed");
     check_str(hl_event_name(HL_EVENT_MASTER_ISOLATED), "master isolated");
     check_str(hl_event_name(HL_EVENT_MASTER_CONFIRMED), "master confirmed");
+    check_str(hl_event_name(HL_EVENT_CHANNELS_DENIED), "channels denied");
     check_str(hl_event_name((hl_event_kind)99), "unknown event");
     check_str(hl_log_level_name(HL_LOG_ERROR), "error");
     check_str(hl_log_level_name(HL_LOG_DEBUG), "debug");

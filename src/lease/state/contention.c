@@ -26,11 +26,14 @@ void hli_contention_tell_denied(hl_client *client, const struct hli_channel *cha
     const struct hli_pubsub *pubsub = channel->leader ? channel->leader->pubsub : channel->pubsub;
 
     hli_count(&client->counters.channels_denied);
-    if (!atomic_exchange(&client->has_told_denial, true))
-        hli_log(client, HL_LOG_WARN,
-                "the server refuses a subscription (%s): no message comes, and waiters poll; since "
-                "Redis 7 a user needs channels, too: docs/semantics.md lists them",
-                pubsub->denial);
+    if (atomic_exchange(&client->has_told_denial, true))
+        return;
+    hli_log(client, HL_LOG_WARN,
+            "the server refuses a subscription (%s): no message comes, and waiters poll; since "
+            "Redis 7 a user needs channels, too: docs/semantics.md lists them",
+            pubsub->denial);
+    hli_client_tell(client,
+                    &(const hl_event){.kind = HL_EVENT_CHANNELS_DENIED, .reason = pubsub->denial});
 }
 
 bool hli_contention_is_denied(const struct hli_contention *contention)

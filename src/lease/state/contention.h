@@ -62,7 +62,8 @@ struct hli_contention *hli_contention_of(struct hli_name *name);
 void hli_contention_listen(struct hli_contention *contention);
 void hli_contention_stop_listening(struct hli_contention *contention); /* loop thread */
 
-/* The server has refused this channel for good: counted, and told once in the log. Loop thread. */
+/* The server has refused this channel for good: counted, and told once, in the log and by
+ * an event. Loop thread. */
 void hli_contention_tell_denied(hl_client *client, const struct hli_channel *channel);
 
 /* Has the server refused its channels? Loop thread. */
