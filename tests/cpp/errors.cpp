@@ -42,6 +42,7 @@ LAW(errors, have_names_and_classes)
     check(hirelock::is_transient(hirelock::errc::no_connection) && !hirelock::is_transient(none));
     check(hirelock::is_in_doubt(hirelock::errc::in_doubt) && !hirelock::is_in_doubt(foreign));
     check(std::string(hirelock::name(HL_EVENT_LOST)) == "lost");
+    check(std::string(hirelock::name(HL_EVENT_CHANNELS_DENIED)) == "channels denied");
     check(std::string(hirelock::name(HL_LOG_WARN)) == "warning");
     check(std::string(hirelock::version()) == hl_version());
 }
