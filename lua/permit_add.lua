@@ -4,7 +4,7 @@
 --
 -- KEYS name
 -- ARGV more channel publish
---      more       digits, with a minus for fewer
+--      more       digits, with a minus for fewer; 0 makes no semaphore
 -- reply {1}       done
 --
 -- Keeps: permits that are out stay out: if the new total is smaller, the number available is
@@ -20,7 +20,7 @@ end
 local available, expired = reclaim(key, ids, (now_ms()))
 if not available then return NO_PERMITS end
 local fits = available + more <= 2147483647
-if fits then
+if fits and more ~= 0 then
   redis.call('INCRBY', key, digits)
   available = available + more
 end

@@ -10,7 +10,8 @@
 --
 -- Keeps: a permit that is taken anew is one less that is available, as the number of all permits
 -- stays; the number may be negative until old permits have expired. Without that number, as after a
--- start with an empty data set, nobody knows how many permits there are: the holds are gone.
+-- start with an empty data set, nobody knows how many permits there are: the holds are gone. A time
+-- to live of the semaphore lasts as long as they do, from now on.
 -- include permit
 local lease, now, differ = tonumber(ARGV[1]), now_ms(), {}
 redis.pcall('ZREM', ids_of(KEYS[1]), '')
@@ -48,6 +49,7 @@ for i = 1, (#ARGV - 1) / 4 do -- further keys are only declared
     if type(renewed) == 'table' then return renewed end
     if renewed then left = left + 1 end
   end
+  if left > 0 then outlive(name, ids, now, 0) end
   if left < #packed or left == 0 then
     differ[#differ + 1] = i
     differ[#differ + 1] = left > 0 and left or -1

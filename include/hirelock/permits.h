@@ -270,7 +270,8 @@ HL_API HL_MUST_CHECK int hl_permits_set_total(hl_permits *semaphore, int64_t cou
                                               hl_error *err);
 
 /*
- * Raises the total of permits, or lowers it with a negative number.
+ * Raises the total of permits, or lowers it with a negative number; creates the semaphore if there
+ * is none. 0 changes nothing.
  *
  * Threads: any.
  * Returns: 0: done. HL_EINDOUBT: no answer; the request is not repeated, since a second copy would

@@ -215,6 +215,8 @@ Law(script_permits, permits_are_set_once_or_anew_and_told)
 Law(script_permits, permits_are_made_more_and_fewer)
 {
     redisContext *ear = ear_open(PERMIT_CHANNEL);
+    check_str(run(HLI_SCRIPT_PERMIT_ADD, "0"), "1"); /* neither makes a semaphore, nor tells */
+    check_int(redis_int(server, "DBSIZE"), 0);
     check_str(run(HLI_SCRIPT_PERMIT_ADD, "2"), "1");
     ear_check(ear, PERMIT_CHANNEL, "2");
     check_str(run(HLI_SCRIPT_PERMIT_ADD, "-5"), "1");

@@ -136,6 +136,20 @@ Law(script_reclaim, of_a_permit_takes_it_from_those_that_are_left)
     check_int(redis_int(server, "GET n"), -1);
 }
 
+/* As a renewal does: the number does not expire before the permit, nor the permit behind it. */
+Law(script_reclaim, of_a_permit_whose_semaphore_has_a_time_to_live_makes_that_long_enough)
+{
+    redis_do(server, "SET n 1 PX 30000");
+    check_str(reclaim(HLI_SCRIPT_PERMIT_RECLAIM, NEVER_MS, "0123456789abcdef 1"), "");
+    check(redis_int(server, "PTTL n") > 30000);
+    check(redis_int(server, "PTTL {n}:timeout") > 30000);
+    redis_do(server, "DEL n {n}:timeout");
+    redis_do(server, "SET n 1 PX 300000");
+    check_str(reclaim(HLI_SCRIPT_PERMIT_RECLAIM, NEVER_MS, "0123456789abcdef 1"), "");
+    check(redis_int(server, "PTTL {n}:timeout") > 30000);
+    check(redis_int(server, "PTTL n") <= 300000);
+}
+
 Law(script_reclaim, of_permits_takes_a_hash_for_no_number)
 {
     redis_do(server, "HSET n a 1");
