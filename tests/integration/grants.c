@@ -407,6 +407,8 @@ TcpLaw(a_holder, looks_again_when_it_is_told_while_a_look_is_under_way)
                                   .on_event = record_event, .arg = &told));
     hl_lock *mine = new_lock(links.client, "stock");
     expect_ok(hl_lock_acquire_with(mine, ACQUIRE(.lease_ms = 3600000), ERR));
+    tell_to_look(links.client);
+    wait_stat(links.client, renewals, 1); /* the server knows the script from now on */
     proxy_hold(links.proxy, links.commands, PROXY_DOWN);
     tell_to_look(links.client);
     expect_kept(&links, links.commands, PROXY_DOWN);
