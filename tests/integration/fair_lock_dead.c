@@ -6,7 +6,7 @@
 
 #include "fair_kit.h"
 
-enum { ROW = 4, POLL_MS = 100 };
+enum { ROW = 4, LONG_ROW = 200, POLL_MS = 100 };
 
 /* Redisson's rule alone would spare it for five minutes. */
 FairLaw(fair_dead, head_is_passed_over_and_the_next_has_its_turn)
@@ -37,6 +37,39 @@ FairLaw(fair_dead, heads_in_a_row_are_passed_over_together)
     expect_ok(hl_lock_release(held, NULL));
     expect_turn(next, lock);
     check_msg(now_ms() - before_ms < slow_ms(5000), "%d ms", (int)(now_ms() - before_ms));
+}
+
+/* Waiters that asked so many ms from now, by the server's clock, and do not listen. */
+static void long_row_asked(int ms)
+{
+    redis_do(server, "EVAL %s 2 " FAIR_SIGNS " " FAIR_ENDS " %d %d",
+             "local time = redis.call('TIME') "
+             "local now = time[1] * 1000 + math.floor(time[2] / 1000) "
+             "for i = 1, ARGV[1] do "
+             "  local field = '0a1b2c3d-0000-4000-8000-1234567890ab:' .. i "
+             "  redis.call('ZADD', KEYS[2], 'NX', now + 600000 + i, field) "
+             "  redis.call('HSET', KEYS[1], field, "
+             "    string.format('%.0f:300000', now + ARGV[2])) "
+             "end",
+             LONG_ROW, ms);
+}
+
+/* They all have asked a moment ago when the lock is released. */
+FairLaw(fair_dead, waiters_in_a_long_row_go_in_few_looks_and_the_next_has_its_turn)
+{
+    begin_polling(60000);
+    for (int i = 1; i <= LONG_ROW; i++)
+        redis_do(server, "RPUSH " FAIR_QUEUE " 0a1b2c3d-0000-4000-8000-1234567890ab:%d", i);
+    long_row_asked(600000);
+    struct actor *next = wait_as(LONG_ROW + 1, lock, -1);
+    long_row_asked(0);
+    int64_t calls = redis_evalsha_calls(server);
+    expect_ok(hl_lock_release(held, NULL));
+    while (!actor_is_done(next)) {
+        check(redis_evalsha_calls(server) - calls < LONG_ROW / 20);
+        deadline_nap();
+    }
+    expect_turn(next, lock);
 }
 
 FairLaw(fair_dead, waiters_go_while_the_lock_is_held_wherever_they_stand)
