@@ -20,6 +20,8 @@
  *   RENEWS 0        no hold is renewed, and no master is asked anew for it
  *   TAKES n         so many attempts, of all clients together; 9: no end of them
  *   RESTARTS n      so often a master is killed and starts empty; 9: no end of it
+ *   DISK 1          the masters have their data on disk: one that is killed starts with them and
+ *                   votes at once; or, with the same configuration, without them and the marker
  *   FLUSHES n       so often a master loses all its keys, and its marker with them, but no link
  *   MOVES 1         client 0's address of master 1 comes to lead to master 0, for ever (and the
  *                   masters are not sorted)
@@ -42,8 +44,8 @@
  *   NO_COMPARE      a release deletes whatever is there
  *   ONE_VALUE       all attempts of a client write the same value
  *   SAME_VALUE      an attempt writes the same value at all masters
- *   FLUSH_UNSEEN    a master whose data are gone votes at once, as its start and its configuration
- *                   are the same
+ *   LOSS_UNSEEN     a master whose data are gone votes at once, as its configuration is the same,
+ *                   and with FLUSHES its start
  *   TAKES_OTHERS    a lost vote is taken again, whoever has it now
  *   MINORITY_RENEWS one renewal extends the whole hold
  *   ONE_NO_ENDS     one lost vote ends the hold
@@ -79,6 +81,9 @@
 #endif
 #ifndef RESTARTS
 #define RESTARTS 0
+#endif
+#ifndef DISK
+#define DISK 0
 #endif
 #ifndef FLUSHES
 #define FLUSHES 0
@@ -169,7 +174,7 @@ bool false_loss, was_lost, gave_up;
 /* Scratch of one step. A d_step leaves none that is looked at behind it, for what is hidden it does
  * not put back. */
 hidden mtype o, verdict, was;
-hidden byte a, b, i, j, is_read, m, q, s, ticks, value, count, byte_was;
+hidden byte a, b, i, j, is_kept, is_read, m, q, ran, s, ticks, value, count, byte_was;
 hidden int rank[MASTERS], rank_was;
 
 /* ---- the order of the masters ---- */
@@ -600,13 +605,40 @@ end:
     od
 }
 
-/* Killed and started empty. What was not run is asked again on the next link; an answer that was on
- * its way is read or not. */
+/* The last request that ran before the end, whose answer never came; ran: of which client. Where the
+ * data are gone it changed nothing. */
+inline run_unanswered(m)
+{
+    if
+    :: ran < CLIENTS && op[AT(ran, m)] != nothing && said[AT(ran, m)] == unread &&
+            !is_down[AT(ran, m)] ->
+        o = op[AT(ran, m)]; value = VALUE(ran, m); run_script(m)
+    :: else -> skip
+    fi
+}
+
+/* Its data are gone: its start tells of that, or with DISK the marker, which is gone with them. */
+inline lose_data(m) /* C: hli_restart_forbids, hli_restart_young_ms Lua: redlock_acquire.lua */
+{
+    for (q : 0 .. CLIENTS - 1) {
+        is_gone[AT(q, m)] = key[m] == VALUE(q, m) && vote[AT(q, m)] != none
+    }
+    clear_key(m);
+#ifndef LOSS_UNSEEN
+    mute[m] = MUTE
+#endif
+}
+
+/* Killed and started, with its data or empty. What was not run is asked again on the next link; an
+ * answer that was on its way is read or not. */
 inline restart(m)
 {
     restarts = (restarts < 9 -> restarts - 1 : restarts);
+    if
+    :: is_kept -> run_unanswered(m)
+    :: else -> lose_data(m)
+    fi;
     for (q : 0 .. CLIENTS - 1) {
-        is_gone[AT(q, m)] = key[m] == VALUE(q, m) && vote[AT(q, m)] != none;
         late[AT(q, m)] = nothing; is_former[AT(q, m)] = false;
         if
         :: op[AT(q, m)] == ask && said[AT(q, m)] != yes ->
@@ -615,20 +647,12 @@ inline restart(m)
         :: else -> skip
         fi
     }
-    clear_key(m); mute[m] = MUTE
 }
 
 /* All its keys are gone, as after FLUSHALL; the script finds no marker and sets it anew. */
-inline flush(m) /* Lua: redlock_acquire.lua */
+inline flush(m)
 {
-    flushes--;
-    for (q : 0 .. CLIENTS - 1) {
-        is_gone[AT(q, m)] = key[m] == VALUE(q, m) && vote[AT(q, m)] != none
-    }
-    clear_key(m);
-#ifndef FLUSH_UNSEEN
-    mute[m] = MUTE
-#endif
+    flushes--; lose_data(m)
 }
 
 /* ---- time ---- */
@@ -717,7 +741,12 @@ active proctype killer()
 #define CAN_RESTART(p, m) true
 end:
     do
-    :: atomic { restarts > 0 && MAY_RESTART(p) -> CHOOSE(CAN_RESTART); d_step { restart(m); sort() } }
+    :: atomic { restarts > 0 && MAY_RESTART(p) -> CHOOSE(CAN_RESTART);
+        if
+        :: is_kept = false
+        :: DISK -> is_kept = true; select (ran : 0 .. CLIENTS)
+        fi;
+        d_step { restart(m); sort() } }
     :: atomic { flushes > 0 -> CHOOSE(CAN_RESTART); d_step { flush(m); sort() } }
 #if MOVES
     /* The link breaks with the move; what is under way then is in the other configurations. */
