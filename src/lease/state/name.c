@@ -282,6 +282,18 @@ struct hli_name *hli_name_find(hl_client *client, const struct hli_name_key *key
     return name;
 }
 
+/* Of a fresh name of an owner: the handle through which the owner acquires has that name, so it is
+ * in the map. With the names mutex. */
+static struct hli_name *name_look_up_shared(hl_client *client, const struct hli_name_key *key)
+{
+    const struct hli_kind *kind = key->kind;
+    struct hli_name_key shared = {.kind = kind, .bytes = key->bytes, .length = key->length};
+
+    return kind->is_per_owner && hli_kind_is_of_threads(kind) && key->owner_key.half[0] != 0
+               ? name_look_up(client, &shared)
+               : NULL;
+}
+
 /* Enters `fresh` into the map, unless another was entered meanwhile. Returns the name in the map,
  * or NULL when memory is out. */
 static struct hli_name *name_enter(struct hli_name *fresh, const struct hli_name_key *key)
@@ -291,21 +303,12 @@ static struct hli_name *name_enter(struct hli_name *fresh, const struct hli_name
     hli_mutex_lock(&client->names_mutex);
     struct hli_name *name = name_look_up(client, key);
     if (!name && hli_map_insert(&client->names, &fresh->node, fresh->bytes,
-                                name_key_length(fresh->kind, fresh->length)) == 0)
+                                name_key_length(fresh->kind, fresh->length)) == 0) {
+        fresh->shared = name_look_up_shared(client, key);
         name = fresh;
+    }
     hli_mutex_unlock(&client->names_mutex);
     return name;
-}
-
-/* The handle through which the owner acquires has that name, so it is in the map. */
-static struct hli_name *name_find_shared(hl_client *client, const struct hli_name_key *key)
-{
-    const struct hli_kind *kind = key->kind;
-    struct hli_name_key shared = {.kind = kind, .bytes = key->bytes, .length = key->length};
-
-    return kind->is_per_owner && hli_kind_is_of_threads(kind) && key->owner_key.half[0] != 0
-               ? hli_name_find(client, &shared)
-               : NULL;
 }
 
 struct hli_name *hli_name_get(hl_client *client, const struct hli_name_key *key)
@@ -317,7 +320,6 @@ struct hli_name *hli_name_get(hl_client *client, const struct hli_name_key *key)
     struct hli_name *fresh = name_new(client, key);
     if (!fresh)
         return NULL;
-    fresh->shared = name_find_shared(client, key);
     name = name_enter(fresh, key);
     if (name == fresh)
         hli_client_ref(client); /* the name's */
