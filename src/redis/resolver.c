@@ -179,12 +179,13 @@ static void lookup_take_asks(struct hli_lookup *lookup)
 
     if (!patient)
         return;
-    TAILQ_FOREACH (ask, &patient->asks, link) {
-        lookup_unref(ask->lookup);
+    while ((ask = TAILQ_FIRST(&patient->asks))) {
+        TAILQ_REMOVE(&patient->asks, ask, link);
+        lookup_unref(patient); /* the list has a reference, too */
         hli_ref_take(&lookup->ref);
         ask->lookup = lookup;
+        TAILQ_INSERT_TAIL(&lookup->asks, ask, link);
     }
-    TAILQ_CONCAT(&lookup->asks, &patient->asks, link);
     lookup->is_owed = patient->is_owed;
     patient->is_owed = false;
 }
