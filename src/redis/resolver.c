@@ -228,6 +228,8 @@ static void lookup_begin(struct hli_lookup *lookup)
 
     lookup->state = LOOKUP_ASKING;
     lookup->late_at = hli_after_ms(hli_now(), HLI_RESOLVER_LATE_MS);
+    if (lookup->way == LOOKUP_PATIENT)
+        lookup_watch(lookup);
     lookup->resolver->asking++;
     lookup->resolver->has_asked = true;
     hli_ref_take(&lookup->ref); /* the thread's */
@@ -248,10 +250,8 @@ static void resolver_go_on(struct hli_resolver *resolver)
     struct hli_lookup *lookup;
 
     while (resolver->asking < HLI_RESOLVER_THREADS &&
-           (lookup = resolver_find(resolver, lookup_is_queued, NULL))) {
+           (lookup = resolver_find(resolver, lookup_is_queued, NULL)))
         lookup_begin(lookup);
-        lookup_watch(lookup);
-    }
 }
 
 static void resolver_on_answers(evutil_socket_t fd, short what, void *arg)

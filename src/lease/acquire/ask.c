@@ -161,7 +161,8 @@ void hli_ask_plan(struct hli_turn *turn)
     struct hli_name *name = turn->name;
 
     if (name->current && name->current->hold.owner) {
-        ask_look_at_hold(turn);
+        if (name->current->state == HLI_TENURE_OWN)
+            ask_look_at_hold(turn);
         return;
     }
     if ((!TAILQ_EMPTY(&name->past) && hli_release_blocks_ask(name)) ||
