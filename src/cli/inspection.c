@@ -125,9 +125,12 @@ static int inspection_owners(struct inspection *inspection)
     return 0;
 }
 
+/* A sign of life, "@" and the waiter's field, is nobody. */
 static void inspection_add_waiter(json_object *list, const hl_reply *page, size_t at)
 {
     const hl_reply *field = cli_reply_text(page, at);
+    if (field && field->text[0] == '@')
+        return;
     json_object *waiter = json_object_new_object();
 
     inspection_add(waiter, "place", (long long)json_object_array_length(list) + 1);

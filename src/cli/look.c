@@ -17,7 +17,7 @@
  * type is "other" for a hash that is no lock. Of a hash up to 32 fields are told, of a string the
  * first bytes. The user needs the rights to all six keys. What a command of the script is denied
  * or finds of another type is as if not there. The score of the queue is the time of arrival in
- * microseconds (lua/queue.lua); those of a fair lock's tell none.
+ * microseconds, or of a sign of life beyond 4e15 (lua/sign.lua); those of a fair lock's tell none.
  */
 const char cli_look_script[] =
     "local name, tag, queue, fair, token, ids = unpack(KEYS)\n"
@@ -34,9 +34,9 @@ const char cli_look_script[] =
     "  return ending == '' or ending == ':write' or ending == ':rest'\n"
     "end\n"
     "local fairs = count(call('LLEN', fair))\n"
-    "local waiters = count(call('ZCARD', queue)) + fairs\n"
+    "local waiters = count(call('ZCOUNT', queue, '-inf', '(4000000000000000')) + fairs\n"
     "local first = tonumber(call('ZRANGE', queue, 0, 0, 'WITHSCORES')[2] or '')\n"
-    "local queued = first and (time[1] * 1000000 + time[2] - first) / 1000\n"
+    "local queued = first and first < 4e15 and (time[1] * 1000000 + time[2] - first) / 1000\n"
     "local fences = call('GET', token)\n"
     "local reply = {kind, redis.call('PTTL', name), now, waiters, text(fences, 24),\n"
     "  text(call('GET', tag), 512), false, 0, false, 0, fairs,\n"

@@ -53,6 +53,22 @@ Law(inspect, shows_the_holder_and_those_who_wait_in_their_order)
     }
 }
 
+/* As waiters write them that no message reaches. */
+Law(inspect, takes_no_sign_of_life_for_a_waiter)
+{
+    redis_do(server, "HSET full " JAVA ":45 1");
+    redis_do(server, "ZADD hirelock_queue:{full} 1700000000000000 " JAVA ":46");
+    redis_do(server, "ZADD hirelock_queue:{full} 5700000000000000 @" JAVA ":46");
+    const struct said *said = RUN("inspect", "--json", "full");
+    check_has(said->out, "\"waiters\":1,");
+    check_has(said->out, "\"waiter_list\":[{\"place\":1,\"owner\":\"" JAVA ":46\"}]");
+    redis_do(server, "ZREM hirelock_queue:{full} " JAVA ":46");
+    said = RUN("inspect", "--json", "full");
+    check_has(said->out, "\"waiters\":0,");
+    check_has(said->out, "\"waiter_list\":[]");
+    check(!strstr(said->out, "queued_ms"));
+}
+
 Law(inspect, shows_all_readers_each_with_its_lease)
 {
     enum { READERS = 300 }; /* more than one step */

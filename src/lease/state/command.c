@@ -55,14 +55,19 @@ bool hli_command_goes_alone(struct hli_name *name, const struct hli_answer *refu
 }
 
 /* Grants come by the mailbox, which in a cluster is one of the name's own channels. Who may not
- * listen at the mailbox, may most likely use no channel. */
+ * listen at the mailbox, may most likely use no channel: so it is taken for deaf until the name's
+ * own channel is heard. */
 bool hli_command_is_deaf(const struct hli_name *name)
 {
+    const struct hli_contention *contention = name->contention;
     bool has_mailbox = !name->client->wording->is_for_cluster;
+    bool is_deaf = has_mailbox && atomic_load(&name->client->is_deaf);
 
-    if (has_mailbox && (name->kind->is_handed_on || atomic_load(&name->client->is_deaf)))
-        return atomic_load(&name->client->is_deaf);
-    return name->contention && name->contention->is_deaf;
+    if (has_mailbox && name->kind->is_handed_on)
+        return is_deaf;
+    if (contention && contention->confirmed_at != 0)
+        return contention->is_deaf;
+    return is_deaf || (contention && contention->is_deaf);
 }
 
 int64_t hli_command_sign_ms(const hl_client *client)
