@@ -55,10 +55,8 @@ void hli_grace_meet(struct hli_turn *turn, struct hli_tenure *tenure)
 
 bool hli_grace_is_missed(const struct hli_tenure *tenure, hli_ns now)
 {
-    hli_ns needed = HLI_MS(tenure->name->client->settings.old_master_ms);
-
     return !hli_grace_is_met(tenure) && hli_grace_until(tenure->name, now) != 0 &&
-           !tenure->is_release_unsure && now + needed < tenure->was_valid_until;
+           !tenure->is_release_unsure;
 }
 
 static int64_t grace_longest_ms(const hl_client *client)

@@ -37,9 +37,9 @@ bool hli_grace_is_met(const struct hli_tenure *tenure);
  * was no failover: the slot has moved. Name mutex. */
 void hli_grace_meet(struct hli_turn *turn, struct hli_tenure *tenure);
 
-/* Has the server lost a hold that is released, though nobody else can have it? Its lease lasts
- * still, for as long at least as an old master may go on; and no earlier copy of its release may
- * have run. Then the release may write for it until the grace is over. Name mutex. */
+/* May the server have lost a hold that is released, though nobody else can have it? No earlier copy
+ * of its release may have run. Then the release may write for it until the grace is over, or
+ * old_master_ms before its lease is. Name mutex. */
 bool hli_grace_is_missed(const struct hli_tenure *tenure, hli_ns now);
 
 /* The most that a hold with a lease of so many milliseconds may believe: after a failover its lock

@@ -91,18 +91,21 @@ static void lock_begin_release(struct hli_args *args, const struct hli_tenure *t
     }
 }
 
-/* Tokens follow the clock; and a value is written for a hold that the server has lost. */
+/* Tokens follow the clock; and a value is written for a hold that the server has lost, while it
+ * would be reclaimed. */
 static void lock_add_grace(struct hli_args *args, const struct hli_tenure *tenure, bool has_token,
                            const struct hli_write *write)
 {
-    bool is_unmet = write && hli_grace_is_missed(tenure, hli_now());
+    hli_ns now = hli_now(), needed = HLI_MS(tenure->name->client->settings.old_master_ms);
+    bool is_unmet = write && hli_grace_is_missed(tenure, now);
 
     if (!has_token && is_unmet)
         hli_args_text(args, "");
     if (has_token || is_unmet)
         hli_args_text(args, "1");
     if (is_unmet)
-        hli_args_number(args, hli_grace_lasts_ms(tenure->name, tenure->was_valid_until, hli_now()));
+        hli_args_number(args,
+                        hli_grace_lasts_ms(tenure->name, tenure->was_valid_until - needed, now));
 }
 
 /* A release of a fenced hold passes the token key, so that the next holder gets a token. One that
