@@ -9,6 +9,7 @@
 #include "support/deadline.h"
 #include "support/events.h"
 #include "support/proxy.h"
+#include "support/recorder.h"
 
 #include <hirelock/fence.h>
 #include <hirelock/multi_lock.h>
@@ -263,6 +264,32 @@ GraceLaw(lets_a_hold_end_of_which_less_is_left_than_an_old_master_may_go_on)
     check_int(stats_of(client).reclaims, 0);
     check_int(redis_int(server, "EXISTS stock"), 0);
     expect_outcome(hl_lock_release(lock, NULL), HL_ELOST);
+}
+
+/* A nested call that came before the failover was noticed. */
+GraceLaw(ends_a_wait_for_a_longer_lease_of_a_hold_that_gets_none)
+{
+    const int64_t lease_ms = 3600000;
+    grace_serve(server, false);
+    hl_client *client =
+        open_client(CLIENT(.failover_grace_ms = 2 * lease_ms, .old_master_ms = lease_ms,
+                           .backoff_max_ms = 100, .watchdog_timeout_ms = lease_ms));
+    hl_lock *lock = new_lock(client, "stock");
+    hl_owner *owner = new_owner(client);
+    struct recorder told = RECORDER_INIT;
+
+    expect_ok(hl_lock_acquire_with(lock, ACQUIRE(.owner = owner), ERR));
+    redis_server_kill(server);
+    expect_ok(hl_lock_acquire_async(
+        lock, ACQUIRE(.owner = owner, .wait_ms = HL_WAIT_FOREVER, .lease_ms = lease_ms),
+        record_done, &told));
+    redis_server_wipe(server);
+    redis_server_restart(server);
+    check(recorder_wait(&told, 1));
+    check_int(recorder_entry(&told, 0).code, HL_ESERVER);
+    check_has(recorder_entry(&told, 0).said, "less than old_master_ms was left");
+    check(hl_lock_is_held(lock, owner));
+    expect_ok(hl_lock_release_as(lock, owner, ERR));
 }
 
 GraceLaw(refuses_leases_that_it_would_not_outlast)

@@ -4,6 +4,7 @@
 #include "lease/state/grace.h"
 
 #include "base/error.h"
+#include "lease/state/waiters.h"
 
 #include <inttypes.h>
 
@@ -49,6 +50,8 @@ void hli_grace_meet(struct hli_turn *turn, struct hli_tenure *tenure)
     if (hli_grace_until(turn->name, turn->now) != 0 &&
         hli_hold_validity(tenure) - turn->now < needed)
         tenure->is_final = true;
+    if (tenure->is_final && tenure->reentry) /* it waits for a longer lease */
+        hli_waiters_fail(turn, tenure->reentry, HL_ESERVER, HLI_GRACE_IS_FINAL);
     tenure->is_doubted = !tenure->is_final;
     tenure->renew_at = turn->now;
 }
