@@ -149,8 +149,8 @@ void hli_hold_look_by(struct hli_tenure *tenure, hli_ns at)
 {
     if (tenure->state != HLI_TENURE_OWN || !hold_has_renewals(tenure))
         return;
+    tenure->renew_at = hli_hold_is_renewed(tenure) ? hli_earlier(tenure->renew_at, at) : at;
     tenure->is_doubted = true;
-    tenure->renew_at = hli_earlier(tenure->renew_at, at);
 }
 
 void hli_hold_doubt(struct hli_turn *turn, struct hli_tenure *tenure, hli_ns at)
