@@ -20,6 +20,9 @@ add_custom_command(
     COMMENT "Making the manual pages"
     VERBATIM)
 add_custom_target(hirelock_man ALL DEPENDS ${hl_man}.stamp)
+if(HL_BUILD_TESTS)
+    add_dependencies(hl_beside_test_programs hirelock_man) # pages of examples install all
+endif()
 
 if(hl_man_program)
     install(DIRECTORY ${hl_man}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT cli)
